@@ -22,7 +22,7 @@ MOST_TRACKED = 1496
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {
-    "eigenwerk.dft.calculation": 423,
+    "eigenwerk.dft.calculation": 422,
     "eigenwerk.dft.exchange.pairs.mesh_orbitals": 403,
     "eigenwerk.dft.scf.loop": 407,
 }

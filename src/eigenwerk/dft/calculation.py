@@ -10,7 +10,7 @@ import torch
 
 from eigenwerk.dft.after.fixed_potential import OnBatch, PointBands, Visit, bands_in_potential, residual_tolerance
 from eigenwerk.dft.after.projections import Projections, site_projections
-from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.basis.grids import GridSizes, wave_limits
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
@@ -30,7 +30,6 @@ from eigenwerk.dft.filling.occupations import make_smearing
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
-from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.scf.bands import Bands
 from eigenwerk.dft.scf.cycle_settings import ScfSettings
 from eigenwerk.dft.scf.loop import ScfLoop

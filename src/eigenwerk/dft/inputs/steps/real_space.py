@@ -3,12 +3,12 @@
 from dataclasses import replace
 from math import ceil, pi
 
+from eigenwerk.dft.basis.grids import WaveLimits
 from eigenwerk.dft.crystal.inversion import inversion_of_orbitals
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.tags_in_force import Computed, line_of
-from eigenwerk.dft.paw.wave_limits import WaveLimits
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.errors import InputError
