@@ -17,7 +17,7 @@ MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
 MOST_LINES = 83730
-MOST_FILES = 703
+MOST_FILES = 710
 MOST_TRACKED = 1496
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
@@ -42,7 +42,7 @@ LONG_FUNCTIONS: dict[str, int] = {
 MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.cli.ncci": 28,
     "eigenwerk.cli.run": 34,
-    "eigenwerk.dft.inputs.builder": 43,
+    "eigenwerk.dft.inputs.builder": 42,
     "eigenwerk.dft.inputs.inputs": 26,
     "eigenwerk.dft.runs.active_run": 33,
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
