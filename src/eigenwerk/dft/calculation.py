@@ -39,7 +39,7 @@ from eigenwerk.dft.scf.stages.exchange_loop import CORES, ExchangeLoop, force_er
 from eigenwerk.dft.scf.stages.force_goal import ForceGoal
 from eigenwerk.dft.scf.start.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, System
-from eigenwerk.dft.settings.mixing_extent import screens_locally, smallest_factor
+from eigenwerk.dft.settings.mixing_extent import magnetic_fit_from, screens_locally, smallest_factor
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.spin.forms import FORMS
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
@@ -51,11 +51,6 @@ from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import BOHR_ANGSTROM
-
-FIT_MAG_FROM = 15
-"""Steps with AMIX_MAG in crystals before the response decides: most magnets are done by then, and a magnetisation that
-is mixed gently from the start may settle in a higher minimum (bent iron: 0.3 eV).  Free atoms, whose levels empty and
-fill at once, need it from the start; they have one k-point."""
 
 NEAR_SQUARE = 30.0
 """The mixer of atoms and molecules counts the end as near where the squared residual is so many times that of
@@ -230,13 +225,14 @@ class Calculation:
         smallest = smallest_factor(given.mixing, self.structure)
         screening = screens_locally(given.mixing, self.structure, float(self.basis.norm2_g[1]) ** 0.5)
         isolated = smallest > given.mixing.amin
+        species = [self.datasets[symbol].states for symbol in self.structure.species]
         near = (NEAR_SQUARE * given.energy_tolerance * given.electrons) ** 0.5 if isolated else 0.0
         mixing = MixSettings(
             kind=given.mixing.kind, amix=given.mixing.amix,
             # atoms and molecules answer like no dielectric: measured, a fitted factor serves as many as it harms
             fit_charge=given.mixing.fit_charge and smallest == given.mixing.amin and not screening,
             bmix=given.mixing.bmix, amix_mag=given.mixing.amix_mag,
-            fit_mag=given.mixing.fit_mag, fit_mag_from=FIT_MAG_FROM if len(self.kpoints.point_kc) > 1 else 0,
+            fit_mag=given.mixing.fit_mag, fit_mag_from=magnetic_fit_from(len(self.kpoints.point_kc), species),
             bmix_mag=given.mixing.bmix_mag, amin=given.mixing.amin, history=given.mixing.history,
             amin_charge=smallest,
             near=near,
