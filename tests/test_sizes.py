@@ -23,26 +23,16 @@ MOST_TRACKED = 1496
 
 LONG_FILES: dict[str, int] = {
     "eigenwerk.dft.calculation": 423,
-    "eigenwerk.dft.exchange.pairs.mesh_orbitals": 403,
     "eigenwerk.dft.scf.loop": 407,
 }
 
 LONG_FUNCTIONS: dict[str, int] = {
-    "eigenwerk.cli.series.converge:converge": 70,
-    "eigenwerk.cli.series.eos:eos": 65,
-    "eigenwerk.dft.exchange.kernels.pair_passes_cuda:__call__": 63,
     "eigenwerk.dft.inputs.builder:_bands": 79,
     "eigenwerk.dft.runs.run:run_inputs": 66,
     "eigenwerk.dft.scf.loop:run": 85,
-    "eigenwerk.linalg.bands.davidson:davidson": 67,
-    "eigenwerk.motion.dynamics.vasp_tags:settings_of_tags": 64,
-    "eigenwerk.ncci.run:_levels": 75,
-    "eigenwerk.ncci.run:run_case": 100,
 }
 
 MANY_IMPORTS: dict[str, int] = {
-    "eigenwerk.cli.ncci": 28,
-    "eigenwerk.cli.run": 34,
     "eigenwerk.dft.calculation": 43,
     "eigenwerk.dft.inputs.builder": 43,
     "eigenwerk.dft.inputs.inputs": 26,
@@ -50,7 +40,6 @@ MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
     "eigenwerk.dft.runs.quantities.records": 26,
     "eigenwerk.dft.runs.saving.saving": 29,
-    "eigenwerk.ncci.run": 31,
 }
 
 

@@ -11,10 +11,28 @@ from eigenwerk.motion.relaxation.chart import Chart, of_ions
 from eigenwerk.motion.relaxation.hessian.hessian import Hessian, model_at
 from eigenwerk.motion.saddle.barrier import PathEnergy
 from eigenwerk.motion.saddle.nudged import BandForces, nudged_forces, require_ase
-from eigenwerk.motion.saddle.rigid import without_turns
 from eigenwerk.motion.saddle.saddle_settings import BandSettings
 from eigenwerk.motion.saddle.steps import BandDiis, BandQuickMin, BandSteps
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
+
+DEPENDENT = 1e-6
+"""Share of the largest below which a turn is none of its own: that of a line about itself."""
+
+
+def without_turns(vector_av: np.ndarray, position_av: np.ndarray) -> np.ndarray:
+    """Of forces or steps, what is no turn of all atoms about their centre; (a, 3).
+
+    A molecule with vacuum on all sides may be turned, which changes no energy.  The springs see that as length of the
+    path: images turn, the path grows longer, and its forces never come to rest.  (Shifts, of which the same holds, are
+    left out by `Chart`.)
+    """
+    around_av = position_av - position_av.mean(axis=0)
+    motion_xz = np.array([np.cross(axis, around_av).ravel() for axis in np.eye(3)])
+    _, size_x, unit_xz = np.linalg.svd(motion_xz, full_matrices=False)
+    unit_xz = unit_xz[size_x > DEPENDENT * size_x[0]]
+    left_z = vector_av.ravel() - unit_xz.T @ (unit_xz @ vector_av.ravel())
+    return left_z.reshape(-1, 3)
+
 
 METHODS: dict[str, type[BandDiis] | type[BandQuickMin]] = {"diis": BandDiis, "quick-min": BandQuickMin}
 """By the name in `BandSettings`."""
