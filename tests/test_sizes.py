@@ -16,14 +16,13 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 83202
-MOST_FILES = 702
+MOST_LINES = 83508
+MOST_FILES = 703
 MOST_TRACKED = 1496
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {
-    "eigenwerk.dft.calculation": 423,
-    "eigenwerk.dft.scf.loop": 407,
+    "eigenwerk.dft.scf.loop": 404,
 }
 
 LONG_FUNCTIONS: dict[str, int] = {
@@ -33,7 +32,6 @@ LONG_FUNCTIONS: dict[str, int] = {
 }
 
 MANY_IMPORTS: dict[str, int] = {
-    "eigenwerk.dft.calculation": 43,
     "eigenwerk.dft.inputs.builder": 43,
     "eigenwerk.dft.inputs.inputs": 26,
     "eigenwerk.dft.runs.active_run": 32,

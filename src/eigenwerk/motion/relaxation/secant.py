@@ -95,11 +95,11 @@ def updates(times: Apply, secants: list[Secant], project: Project) -> Iterator[U
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """Vectors in units in which the model of second derivatives is one: changes of the gradient can be compared.
+    """Units in which the model of second derivatives is one, so that changes of the gradient can be compared.
 
-    B = L Lᵀ of the model with factors 1.  Of many atoms L is that of the blocks of B on its diagonal, one for each atom
-    and one for strains: what is compared is weighted a little differently, and no matrix is needed.  white: L⁻¹ v of
-    columns (z, r); inverse_trace: Σ 1 / B_zz.
+    B = L Lᵀ of the model with factors 1; of many atoms L is that of the blocks of B on its diagonal, one for each atom
+    and one for strains: what is compared is weighted a little differently, and no matrix is needed.
+    white: L⁻¹ v of columns (z, r); inverse_trace: Σ 1 / B_zz.
     """
 
     white: Apply
