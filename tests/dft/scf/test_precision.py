@@ -236,5 +236,5 @@ def test_a_step_in_single_precision_never_counts_as_converged(both):
     ground = calc.run()
     assert ground.state.converged and precisions(ground)[-1] == "double"
     stopped = both("insulator")[1]
-    stopped.parameters = replace(stopped.parameters, max_steps=3)
+    stopped = replace(stopped, parameters=replace(stopped.parameters, max_steps=3))
     assert precisions(stopped.run()) == ["single", "single", "double"]
