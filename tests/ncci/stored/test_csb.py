@@ -91,7 +91,7 @@ def test_blocks_are_the_same_without_a_compiler(monkeypatch):
     basis = no_core_basis(3, 3, 2, 0)
     entries = Entries(basis, random_pairs(basis), torch.float64)
     wanted = build_blocks(entries, 7)
-    monkeypatch.setattr(csb_build.Filling, "__bool__", lambda filling: False)
+    monkeypatch.setattr(csb_build.BlockFiller, "__bool__", lambda filling: False)
     found = build_blocks(entries, 7)
     for name in ("row_z", "column_z", "value_z"):
         assert torch.equal(getattr(found, name), getattr(wanted, name)), name
