@@ -23,7 +23,6 @@ MOST_TRACKED = 1496
 
 LONG_FILES: dict[str, int] = {
     "eigenwerk.dft.exchange.pairs.mesh_orbitals": 403,
-    "eigenwerk.dft.scf.loop": 404,
 }
 
 LONG_FUNCTIONS: dict[str, int] = {
@@ -32,7 +31,6 @@ LONG_FUNCTIONS: dict[str, int] = {
     "eigenwerk.dft.exchange.kernels.pair_passes_cuda:__call__": 63,
     "eigenwerk.dft.inputs.builder:_bands": 79,
     "eigenwerk.dft.runs.run:run_inputs": 66,
-    "eigenwerk.dft.scf.loop:run": 85,
     "eigenwerk.linalg.bands.davidson:davidson": 67,
     "eigenwerk.motion.dynamics.vasp_tags:settings_of_tags": 64,
     "eigenwerk.ncci.run:_levels": 75,
