@@ -41,9 +41,9 @@ class NextDensity:
         known, runtime, spin = len(self.mixer.events), self.atoms.runtime, density.spin
         with runtime.trace.span("mixing"):
             screening = self.screening(solved.bands, solved.filled)
-            before, after = (self._charge(part, 1).map(spin.total) for part in (density, output))
+            before, after = (self._charge(part, 1).map(spin.separated) for part in (density, output))
             mixed, residual = self.mixer.mix(before, after, screening, doubt)
-            following = density if keeps else self._charge(mixed.map(spin.channels_of), -1)
+            following = density if keeps else self._charge(mixed.map(spin.joined), -1)
             # rank 0's for all: rounding errors of other ranks must not lead them to other decisions
             following, residual = following.broadcast(runtime.world, residual)
         self.tries = int(runtime.world.max(runtime.index(self.mixer.tries)))
@@ -55,12 +55,12 @@ class NextDensity:
         if wished is None or wished is (self.tries == OTHER_TRY):
             return None
         states = self.symmetrise(local_states(self.atoms, bands, filled, self.settings.width))
-        return Screening.of(self.atoms.basis, self._charge(states, 1).density_sg.sum(0))
+        return Screening.of(self.atoms.basis, states.spin.total(self._charge(states, 1).density_sg))
 
     def _charge(self, density: Density, sign: int) -> Density:
         """The density with its compensation charges, or (sign -1) without them again."""
         extra_sg = self._compensation(density.occupancy_sx)
-        return Density({**density.value, "density": torch.add(density.density_sg, extra_sg, alpha=sign)})
+        return Density.of(torch.add(density.density_sg, extra_sg, alpha=sign), density.occupancy_sx, density.spin)
 
     def _compensation(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
         """n̂(D) of the valence electrons; that of the last D asked for, the next input's, is kept for the next step."""
