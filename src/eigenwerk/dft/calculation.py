@@ -29,7 +29,7 @@ from eigenwerk.dft.scf.state import StartingPoint, State, System
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.dft.waves_and_atoms import atoms_of, waves_of
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import BOHR_ANGSTROM
 

@@ -20,7 +20,7 @@ from eigenwerk.dft.runs.open_shells.broken_symmetry import WHOLE
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.state import StartingPoint, State, wanted_bands
 from eigenwerk.dft.terms.energies import harris_energies
-from eigenwerk.io.paw.paw_xml import PawState
+from eigenwerk.io.paw.dataset import PawState
 from eigenwerk.linalg.products import inner
 from eigenwerk.units import HARTREE_EV
 

@@ -9,7 +9,7 @@ from eigenwerk.dft.density.density import Density, moment_per_atom
 from eigenwerk.dft.scf.stages.stage import CycleScene, Stage, Verdict
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.dft.settings.dataset import hund_moment
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.units import HARTREE_EV
 
 STOOD, LEFT = 0.3, 3.0
