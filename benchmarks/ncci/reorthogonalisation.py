@@ -22,7 +22,8 @@ from products import device_name, wait
 
 from eigenwerk import __version__
 from eigenwerk.linalg.long_vectors import cuda, native
-from eigenwerk.linalg.long_vectors.projections import PlainProjections, projections
+from eigenwerk.linalg.long_vectors.plain import PlainProjections
+from eigenwerk.linalg.long_vectors.projections import projections
 from eigenwerk.linalg.orthogonal import orthonormalise
 
 LENGTHS = {"10B, Nmax 8": 165_613_656, "6Li, Nmax 10": 9_692_634}

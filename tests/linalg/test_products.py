@@ -3,7 +3,7 @@
 import torch
 
 from eigenwerk.linalg import products
-from eigenwerk.linalg.long_vectors import projections, stretches
+from eigenwerk.linalg.long_vectors import plain, stretches
 from eigenwerk.linalg.products import combine_long, inner
 from standard_matrix import starts
 
@@ -21,10 +21,10 @@ def test_no_double_copy_is_longer_than_a_stretch(monkeypatch):
     """Vectors of a nucleus fill the memory: one test by a copy of all of them ended a run."""
     monkeypatch.setattr("eigenwerk.linalg.long_vectors.stretches.STRETCH_BYTES", 8 * 100)
     doubled, sizes = stretches.doubled, []
-    for module in (projections, products):
+    for module in (plain, products):
         monkeypatch.setattr(module, "doubled", lambda a: sizes.append(a.numel()) or doubled(a))
     a = starts(3, 1000, torch.float32)[0]
-    projections.PlainProjections().overlaps(a, a[:2])
+    plain.PlainProjections().overlaps(a, a[:2])
     combine_long(torch.ones(3, 2, dtype=torch.float64), a)
     assert max(sizes) <= 100
 

@@ -5,7 +5,8 @@ import torch
 
 from covering import covering
 from eigenwerk.linalg.long_vectors import cuda, native
-from eigenwerk.linalg.long_vectors.projections import PlainProjections, projections
+from eigenwerk.linalg.long_vectors.plain import PlainProjections
+from eigenwerk.linalg.long_vectors.projections import projections
 from eigenwerk.linalg.orthogonal import orthonormalise, project_out
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]

@@ -12,7 +12,7 @@ from eigenwerk.ncci.interaction.files import (
     two_body_from_h2,
     valence_from_file,
 )
-from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
+from eigenwerk.ncci.interaction.relative_motion.potentials import coulomb
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace, restrict
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
 from eigenwerk.ncci.results.limits.convergence import BUILT_IN_NAMES

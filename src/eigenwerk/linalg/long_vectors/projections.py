@@ -6,7 +6,7 @@ from typing import Protocol
 import torch
 
 from eigenwerk.linalg.long_vectors import cuda, native
-from eigenwerk.linalg.long_vectors.stretches import doubled, stretches
+from eigenwerk.linalg.long_vectors.plain import PlainProjections
 
 
 class ProjectionKernels(Protocol):
@@ -23,29 +23,6 @@ class ProjectionKernels(Protocol):
     def take_out_and_overlap(self, basis_mx: torch.Tensor, c_mn: torch.Tensor, w_nx: torch.Tensor) -> torch.Tensor:
         """Both: the inner products with what is left."""
         ...
-
-
-class PlainProjections:
-    """By PyTorch's operations: the slow twin of `native` and `cuda`; vectors are real or complex.
-
-    Of vectors in single precision a double-precision copy is made, stretch after stretch of components; products and
-    sums are those of doubles, and what goes back is rounded once.
-    """
-
-    def overlaps(self, basis_mx: torch.Tensor, w_nx: torch.Tensor) -> torch.Tensor:
-        """c_mn = Σ_x basis_mx* w_nx in double precision."""
-        parts = stretches(w_nx.shape[1], len(basis_mx) + len(w_nx))
-        return torch.stack([(doubled(w_nx[:, x]) @ doubled(basis_mx[:, x]).mH).mT for x in parts]).sum(0)
-
-    def take_out(self, basis_mx: torch.Tensor, c_mn: torch.Tensor, w_nx: torch.Tensor) -> None:
-        """w_n -= Σ_m c_mn basis_m, in place."""
-        for x in stretches(w_nx.shape[1], len(basis_mx) + len(w_nx)):
-            w_nx[:, x] = doubled(w_nx[:, x]) - c_mn.mT @ doubled(basis_mx[:, x])
-
-    def take_out_and_overlap(self, basis_mx: torch.Tensor, c_mn: torch.Tensor, w_nx: torch.Tensor) -> torch.Tensor:
-        """Both, one after the other: the inner products with what is left."""
-        self.take_out(basis_mx, c_mn, w_nx)
-        return self.overlaps(basis_mx, w_nx)
 
 
 def projections(basis_mx: torch.Tensor, w_nx: torch.Tensor) -> ProjectionKernels:
