@@ -16,19 +16,16 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 84187
-MOST_FILES = 702
-MOST_TRACKED = 1504
+MOST_LINES = 84428
+MOST_FILES = 704
+MOST_TRACKED = 1501
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
-LONG_FILES: dict[str, int] = {
-    "eigenwerk.dft.scf.loop": 404,
-}
+LONG_FILES: dict[str, int] = {}
 
 LONG_FUNCTIONS: dict[str, int] = {
     "eigenwerk.dft.inputs.builder:_bands": 79,
     "eigenwerk.dft.runs.run:run_inputs": 66,
-    "eigenwerk.dft.scf.loop:run": 85,
 }
 
 MANY_IMPORTS: dict[str, int] = {

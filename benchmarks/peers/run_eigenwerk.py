@@ -21,7 +21,7 @@ with quick_imports():
     from eigenwerk.dft.crystal.kpoints import mesh_kpoints
     from eigenwerk.dft.crystal.structure import Structure
     from eigenwerk.dft.crystal.symmetry import find_symmetry
-    from eigenwerk.dft.scf.loop import RESIDUAL_SQUARE
+    from eigenwerk.dft.scf.cycle import RESIDUAL_SQUARE
     from eigenwerk.dft.scf.state import ScfStep
     from eigenwerk.dft.settings.parameters import Parameters
     from eigenwerk.io.paw.paw_library import choose_dataset

@@ -8,7 +8,7 @@ import torch
 
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.scf import loop
+from eigenwerk.dft.scf import bands
 from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import HARTREE_EV
 
@@ -17,14 +17,14 @@ class BandsClock:
     """Processor seconds in `solve_bands`."""
 
     def __init__(self) -> None:
-        self.seconds, self.solve = 0.0, loop.solve_bands
+        self.seconds, self.solve = 0.0, bands.solve_bands
 
     def __call__(self, *args, **kwargs):
         """`solve_bands`, timed."""
         started = time.process_time()
-        bands = self.solve(*args, **kwargs)
+        found = self.solve(*args, **kwargs)
         self.seconds += time.process_time() - started
-        return bands
+        return found
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
     inputs.raise_on_errors()
     datasets = {symbol: read_paw_xml(path) for symbol, path in inputs.datasets.items()}
     calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets)
-    loop.solve_bands = clock = BandsClock()
+    bands.solve_bands = clock = BandsClock()
     started = time.process_time()
     state = calculation.run().state
     history = state.history

@@ -1,7 +1,7 @@
 """One ground state from a structure: everything is built here, once, and handed on."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -19,15 +19,15 @@ from eigenwerk.dft.density.symmetrise import UNSYMMETRIC, Symmetriser, make_symm
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.scf.cycle import Cycle, StepCallback, together
 from eigenwerk.dft.scf.cycle_settings import ScfSettings
-from eigenwerk.dft.scf.loop import ScfLoop
-from eigenwerk.dft.scf.stages.exchange_loop import CORES, ExchangeLoop
+from eigenwerk.dft.scf.stages.exchange_stage import cycle_of
 from eigenwerk.dft.scf.stages.force_goal import ForceGoal
+from eigenwerk.dft.scf.stages.stage import CycleScene
 from eigenwerk.dft.scf.start.earlier import Earlier, earlier_of, starting_point
-from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, System
+from eigenwerk.dft.scf.state import StartingPoint, State, System
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
-from eigenwerk.dft.terms.term import Term
 from eigenwerk.dft.waves_and_atoms import atoms_of, waves_of
 from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
@@ -35,8 +35,6 @@ from eigenwerk.units import BOHR_ANGSTROM
 
 ASYMMETRY = 1e-3
 """Bohr by which atoms that move may miss the places that operations give them: rounding leaves a millionth of it."""
-
-StepCallback = Callable[[ScfStep, State], None]
 
 
 @dataclass(frozen=True)
@@ -137,31 +135,17 @@ class Calculation:
     @cached_property
     def builder(self) -> PotentialBuilder:
         """Density -> potential, for densities with the symmetry of the k-points."""
-        terms = make_terms(self.parameters, self.atoms, self.kpoints.symmetry)
-        return PotentialBuilder(self.atoms, [*terms, *self._exchange_terms()])
-
-    def _exchange_terms(self) -> list[Term]:
-        """Those of exact exchange, if there is any."""
         given, hybrid = self.parameters, self.parameters.hybrid
-        if hybrid is None or self.exchange is None:
-            return []
-        more = given.pair_precision, given.core_screened
-        return [OneCentreExchange(self.atoms, hybrid.fraction, hybrid.screening, *more), self.exchange]
+        terms = make_terms(given, self.atoms, self.kpoints.symmetry)
+        if hybrid is not None and self.exchange is not None:
+            more = given.pair_precision, given.core_screened
+            terms += [OneCentreExchange(self.atoms, hybrid.fraction, hybrid.screening, *more), self.exchange]
+        return PotentialBuilder(self.atoms, terms)
 
     @cached_property
     def exchange(self) -> ExactExchange | None:
         """The exact exchange between orbitals, None without."""
         return ExactExchange.of(self.parameters, self.atoms)
-
-    def _outer(self) -> ExchangeLoop | None:
-        """The self-consistency of exact exchange, None without."""
-        if self.exchange is None:
-            return None
-        semilocal = make_terms(replace(self.parameters, hybrid=None), self.atoms, self.kpoints.symmetry)
-        return ExchangeLoop(
-            self.exchange, self.builder, PotentialBuilder(self.atoms, semilocal), self.parameters.energy_tolerance,
-            CORES[self.parameters.core_screened],
-        )
 
     @cached_property
     def settings(self) -> ScfSettings:
@@ -198,9 +182,13 @@ class Calculation:
         note = "mixing starts afresh: the density had fewer operations than now"
         return replace(found, progress=None, exchange=None, notes=(*found.notes, note))
 
-    def loop(self) -> ScfLoop:
-        """The self-consistency cycle, at its beginning."""
-        return ScfLoop(self.system, self.atoms, self.builder, self.symmetrise, self.settings, self._outer())
+    def cycle(
+        self, start: StartingPoint, goal: ForceGoal | None = None, on_step: StepCallback | None = None,
+        repeatable: bool = False,
+    ) -> Cycle:  # fmt: skip
+        """The self-consistency cycle, at its beginning: see `cycle_of`."""
+        scene = CycleScene(self.system, self.atoms, self.symmetrise, self.settings)
+        return cycle_of(scene, self.builder, self.exchange, start, goal, on_step, repeatable)
 
     def run(
         self, on_step: StepCallback | None = None, start: State | StartingPoint | None = None,
@@ -208,7 +196,7 @@ class Calculation:
     ) -> GroundState:  # fmt: skip
         """Solve; `start`: a state to go on from, of this or of another structure of the same atoms, in place of
         superposed atoms; force_error: hartree per bohr, until forces are known so well (`ForceGoal`); repeatable: see
-        `ScfLoop.run`."""
+        `Cycle`."""
         trace, started, derived = self.runtime.trace, time.perf_counter(), self.derived
         with trace.span("start"):
             if isinstance(start, State):
@@ -222,10 +210,8 @@ class Calculation:
         goal = ForceGoal(
             derived.forces, lambda error: float(world.max(self.runtime.tensor(error))), force_error, error_of
         )
-        loop, wanted = self.loop(), self.parameters.correct_forces
-        if loop.outer is not None and wanted:
-            loop.outer.aim(force_error)
-        state = loop.run(start, on_step, goal.objection if wanted else None, repeatable)
+        wanted = goal if self.parameters.correct_forces else None
+        state = together([self.cycle(start, wanted, on_step, repeatable)])[0]
         found = goal.forces(state)
         stress_vv, pulay = derived.stress(state)
         projections = derived.projections(self.atoms, state.coeff_sknG, state.filling_skn)

@@ -12,10 +12,10 @@ from eigenwerk.ncci.interaction.files import (
     two_body_from_h2,
     valence_from_file,
 )
-from eigenwerk.ncci.interaction.names import BUILT_IN_NAMES
 from eigenwerk.ncci.interaction.relative_motion.potentials import coulomb
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace, restrict
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
+from eigenwerk.ncci.results.limits.convergence import BUILT_IN_NAMES
 from h2_writing import h2_bytes, h2_from_two_body
 from scattering import hamiltonian
 

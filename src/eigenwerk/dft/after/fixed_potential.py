@@ -92,7 +92,9 @@ def bands_at(
 ) -> PointBands:  # fmt: skip
     """Bands at any k-points in the potential of a density, to a tolerance that follows from EDIFF.
 
-    keep: the orbitals too, of the k-points of the calculation.
+    visit, on_batch: see there; residuals |H ψ - ε S ψ| are driven below the tolerance in sweeps of EXPANSIONS, NELM at
+    most, after which a batch is left as it is.  keep: the orbitals too, of all points at once, which must be those of
+    the calculation.
     """
     given, exchange, parts = calculation.parameters, calculation.exchange, list[Projections]()
 
@@ -118,10 +120,8 @@ def bands_at(
     with calculation.runtime.trace.span("band structure"):
         potential = calculation.builder(density)
         _require_screening(calculation, kpoints)
-        found = bands_in_potential(
-            calculation.atoms, potential_for, kpoints, given.bands, real=calculation.real_at, visit=look,
-            on_batch=on_batch, tolerance=residual_tolerance(given.energy_tolerance), max_sweeps=given.max_steps,
-            keep=keep, renew=None if exchange is None else renew,
+        found = _bands(
+            calculation, potential_for, kpoints, look, on_batch, keep, None if exchange is None else renew
         )
         return replace(found, projections=Projections.joined(parts)) if parts else found
 
@@ -145,29 +145,13 @@ def _require_screening(calculation: Calculation, kpoints: KPoints) -> None:
     )
 
 
-def bands_in_potential(
-    atoms: PawAtoms,
-    potential_for: Callable[[PawAtoms], Potential],
-    kpoints: KPoints,
-    bands: int,
-    *,
-    tolerance: float,
-    max_sweeps: int,
-    real: Callable[[KPoints], bool] = lambda kpoints: True,
-    visit: Visit | None = None,
-    on_batch: OnBatch | None = None,
-    keep: bool = False,
-    renew: Renew | None = None,
-) -> PointBands:
-    """The lowest bands at all points of a list; called on all ranks.
-
-    atoms: of the calculation, for other k-points; potential_for: its potential for the atoms of a batch; tolerance: on
-    residuals |H ψ - ε S ψ|, hartree; max_sweeps: of EXPANSIONS each, after which a batch is left as it is; real:
-    whether real orbitals may be used for a batch; visit, on_batch: see there; keep: the orbitals, of all points at
-    once, which must be those of the atoms' basis.
-    """
-    found: list[Bands] = []
-    done, count = 0, len(kpoints.point_kc)
+def _bands(
+    calculation: Calculation, potential_for: Callable[[PawAtoms], Potential], kpoints: KPoints, visit: Visit,
+    on_batch: OnBatch | None, keep: bool, renew: Renew | None,
+) -> PointBands:  # fmt: skip
+    """The lowest bands at all points of a list; called on all ranks; potential_for: the atoms of a batch."""
+    atoms, given, found, count = calculation.atoms, calculation.parameters, list[Bands](), len(kpoints.point_kc)
+    bands, tolerance, done = given.bands, residual_tolerance(given.energy_tolerance), 0
     if keep:
 
         def told(one: Bands) -> None:
@@ -175,19 +159,17 @@ def bands_in_potential(
                 open_k = (one.residual_skn[..., :bands] > tolerance).any(2).any(0)
                 on_batch(count - int(open_k.sum()), count, float(one.residual_skn[..., :bands].max()))
 
-        one = _solve(atoms, potential_for(atoms), bands, tolerance, max_sweeps, told)
-        if visit is not None:
-            visit(atoms, one, slice(0, count))
+        one = _solve(atoms, potential_for(atoms), bands, tolerance, given.max_steps, told)
+        visit(atoms, one, slice(0, count))
         return PointBands(
             kpoints, one.eig_skn, one.residual_skn, tolerance, one.applications, coeff_sknG=one.coeff_sknG
         )
     for own in _batches(atoms, count, bands):
         batch = _padded(kpoints, own, atoms.runtime.grid.groups)
-        here = atoms.at_points(atoms.basis.at_points(batch, real(batch)))
+        here = atoms.at_points(atoms.basis.at_points(batch, calculation.real_at(batch)))
         again = None if renew is None else renew(here)
-        one = _solve(here, potential_for(here), bands, tolerance, max_sweeps, again=again)
-        if visit is not None:
-            visit(here, one, own)
+        one = _solve(here, potential_for(here), bands, tolerance, given.max_steps, again=again)
+        visit(here, one, own)
         length = own.stop - own.start
         # orbitals go, so that the next batch finds their room
         found.append(replace(

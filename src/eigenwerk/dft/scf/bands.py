@@ -164,6 +164,25 @@ def solve_bands(
     return Bands(coeff_sknG, both_xskn[0], both_xskn[1], applications, tuple(notes), new_sknI)
 
 
+@dataclass(frozen=True, eq=False)
+class BandProblem:
+    """What `solve_bands` takes, for whoever solves for one cycle or for many together."""
+
+    atoms: PawAtoms
+    potential: Potential
+    start_sknG: torch.Tensor
+    method: BandSolver
+    tolerance: float
+    wanted_skn: torch.Tensor | None
+    single: SingleTables | None
+    proj_sknI: torch.Tensor | None
+
+    def solved(self) -> Bands:
+        """By itself."""
+        with self.atoms.runtime.trace.span("bands"):
+            return solve_bands(**vars(self))
+
+
 def of_all_kpoints(atoms: PawAtoms, value_xskn: torch.Tensor, count: int) -> tuple[torch.Tensor, int]:
     """Values of this group's k-points -> those of all k-points, in host memory of every rank; and the sum of counts.
 

@@ -10,17 +10,20 @@ import torch
 from eigenwerk.dft.after.fixed_potential import bands_at
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import explicit
+from eigenwerk.dft.density.density import atomic_density, moment_per_atom
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.stages.exchange_loop import (
     FALL,
     FORCE_SHARE,
     ExchangeLoop,
+    LocalField,
     expected_change,
     force_error_of,
     left_after,
 )
 from eigenwerk.dft.scf.start.earlier import earlier_of
 from eigenwerk.dft.terms.energies import Energies
+from eigenwerk.dft.terms.term import Charges
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.parallel.runtime import Runtime
@@ -302,3 +305,33 @@ def test_orbitals_of_the_semilocal_functional_begin_a_hybrid_but_are_not_its_sta
     repeated = again.run(start=start)
     assert repeated.state.energies.free == pytest.approx(found.state.energies.free, abs=2e-6 / HARTREE_EV)
     assert len(repeated.state.history) < len(found.state.history)
+
+
+FIELD = np.array([0.05, -0.02])
+
+
+@pytest.fixture(scope="module")
+def iron(calculation, crystal):
+    calc = calculation(crystal("fe_bent"), spins=2)
+    return calc, atomic_density(calc.atoms, calc.parameters.electrons, np.array([2.0, -1.0]))
+
+
+def test_energy_is_that_of_moments_in_the_field_and_its_derivative_gives_it(iron):
+    calc, density = iron
+    charges = Charges(calc.atoms, density)
+    found = LocalField(calc.atoms, FIELD)(charges)
+    energy = float(found.energy_e.sum())
+    assert energy == pytest.approx(-(FIELD @ moment_per_atom(density, calc.atoms)), abs=1e-12)
+    pairs = zip(found.blocks["occupancy"], charges.blocks, strict=True)
+    assert sum(float((slope * block.real).sum()) for slope, block in pairs) == pytest.approx(energy, abs=1e-12)
+
+
+def test_orbitals_in_the_field_have_moments_along_it(calculation, crystal):
+    calc = calculation(crystal("o2"), spins=2, cutoff_eV=150.0, real=True)
+    density = atomic_density(calc.atoms, calc.parameters.electrons, np.zeros(2))
+    builder = type(calc.builder)(calc.atoms, [*calc.builder.terms, LocalField(calc.atoms, np.array([0.2, 0.2]))])
+    occupancy = builder(density).derivative.value["occupancy"]
+    plain = calc.builder(density).derivative.value["occupancy"]
+    change = occupancy - plain
+    assert float(change[0].real.sum()) < 0 < float(change[1].real.sum())
+    torch.testing.assert_close(change[0], -change[1])

@@ -72,6 +72,6 @@ def test_a_step_to_a_ghost_is_refused_and_the_end_is_the_right_one(crystal, calc
 
 def test_a_ghost_is_never_the_end(crystal, calculation, monkeypatch):
     """A loop whose every step is doubted runs out of steps and says why."""
-    monkeypatch.setattr("eigenwerk.dft.scf.loop.overfilled", lambda *parts: "a ghost")
+    monkeypatch.setattr("eigenwerk.dft.scf.stages.ghosts.overfilled", lambda *parts: "a ghost")
     state = calculation(crystal("al_pair"), cutoff_eV=120.0, mesh=(2, 1, 1), ediff_eV=1e-3, max_steps=12).run().state
     assert not state.converged and "a ghost" in state.history[-1].events[-1]

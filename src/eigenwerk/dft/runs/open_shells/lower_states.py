@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from eigenwerk.dft.calculation import Calculation, GroundState, StepCallback
+from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.symmetry import Symmetry, find_symmetry, subgroup
 from eigenwerk.dft.density.density import Density, atomic_density
@@ -35,6 +35,7 @@ from eigenwerk.dft.runs.open_shells.other_orbitals import (
     other_choices,
 )
 from eigenwerk.dft.scf.bands import density_of_bands
+from eigenwerk.dft.scf.cycle import StepCallback
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
 from eigenwerk.dft.settings.dataset import open_shell_moment
 from eigenwerk.dft.settings.mixing_extent import smallest_sloshing_g
@@ -292,7 +293,7 @@ class LowerStates:
         if not open_shells or symmetry.order > TURNS_FREELY:
             return None
         density = calculation.symmetrise(calculation.starting_density())
-        solved = calculation.loop().first_bands(StartingPoint(density))
+        solved = calculation.cycle(StartingPoint(density)).first_bands()
         levels = partly_filled(solved.bands.eig_skn[:, 0], solved.filled.occ_skn[:, 0])
         if not levels:
             return None
@@ -326,7 +327,7 @@ def _filled_apart(
         apart_sknG = told_apart(atoms, make_symmetriser(less, atoms), potential, coeff_sknG, levels)
         for orders in fillings(levels):
             start = _starting_point(other, *filled_apart(apart_sknG, occ_skn, levels, orders))
-            free = other.loop().first_bands(start).energies.free
+            free = other.cycle(start).first_bands().energies.free
             tried.append((float(other.runtime.world.broadcast(other.runtime.tensor(free))), other, start, less))
     _, other, start, less = min(tried, key=lambda one: one[0])
     return other, start, less

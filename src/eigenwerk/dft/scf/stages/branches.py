@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.density.density import Density, moment_per_atom
+from eigenwerk.dft.scf.stages.stage import CycleScene, Stage, Verdict
+from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.dft.settings.dataset import hund_moment
 from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.units import HARTREE_EV
@@ -127,6 +129,48 @@ class SecondStart:
         if self.aside is None or self.taken:
             return state
         return replace(self.aside, history=state.history)
+
+
+def asked_moments(scene: CycleScene, start: StartingPoint) -> np.ndarray | None:
+    """Moments of atoms with which a fresh start of two spins begins, unless one is held; else None."""
+    fresh = start.progress is None and start.coeff_sknG is None and scene.settings.fixed_moment is None
+    return moment_per_atom(start.density, scene.atoms) if fresh and start.density.spin.polarised else None
+
+
+class Branches(Stage):
+    """asks: whether a run whose moments have died starts once more, and may end where open shells only turn."""
+
+    def __init__(self, scene: CycleScene, asks: bool = True):
+        self.scene, self.asks = scene, asks
+        self._second = SecondStart(None, scene.atoms.runtime.world.all)
+
+    def begin(self, start: StartingPoint) -> tuple[str, Density]:
+        """With the moments of the start."""
+        self._second.started_a = asked_moments(self.scene, start) if self.asks else None
+        return "", start.density
+
+    def enough(self, steps: list[ScfStep], tolerance: float) -> str:
+        """All that is left is a turn of open shells, of which the energy takes no notice."""
+        turns = self.asks and self.scene.settings.mixing.near > 0 and stands_still(steps, tolerance)
+        return TURNING if turns else ""
+
+    def remarks(self, steps: list[ScfStep], state: State, converged: bool) -> tuple[str, ...]:
+        """Which of two states is taken, or near which others the run has stood."""
+        others = other_states(steps) if self._second.aside is None else ()
+        return self._second.verdict(state.energies.free, converged), *others
+
+    def objection(self, state: State) -> Verdict | None:
+        """Atoms with other moments, where those of the start have died; the end, where that was for nothing."""
+        second = self._second
+        if second.open:
+            moment_a = second.moments(state, moment_per_atom(state.density, self.scene.atoms))
+            if moment_a is not None:
+                return Verdict(second.note, self.scene.with_moments(moment_a))
+        return Verdict(ends=True) if second.taken is False else None
+
+    def end(self, state: State) -> State:
+        """The lower one."""
+        return self._second.end(state)
 
 
 def other_states(history: Sequence[ScfStep]) -> tuple[str, ...]:

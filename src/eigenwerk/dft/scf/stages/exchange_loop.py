@@ -275,21 +275,18 @@ class ExchangeLoop:
         self.started_a, self._field_a = memory.started_a, memory.field_a
         self.hybrid.forget()
 
-    def note(self, free: float) -> None:
-        """Take notice of the free energy of a step, hartree."""
-        if self.exchange.rows is None:
-            self._semilocal = free
-        elif self.shift is None and self._semilocal is not None:
-            self.shift = free - self._semilocal
-
     def relative(self, free: float) -> float:
-        """A free energy as the semilocal functional counts it from its atoms, hartree; 0 where that is not known.
+        """The free energy of a step as the semilocal functional counts it from its atoms, hartree; 0 where that is not
+        known.
 
         Those of a hybrid differ from it by many eV, of their cores most of all.  The first step with exact exchange has
         orbitals of the semilocal functional and tells the difference.
         """
         if self.exchange.rows is None:
+            self._semilocal = free
             return free
+        if self.shift is None and self._semilocal is not None:
+            self.shift = free - self._semilocal
         return 0.0 if self.shift is None else free - self.shift
 
     def renew(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, filling_skn: torch.Tensor) -> str:

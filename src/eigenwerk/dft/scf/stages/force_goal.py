@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from eigenwerk.dft.derivatives.forces import Forces
+from eigenwerk.dft.scf.stages.stage import Stage, Verdict
 from eigenwerk.dft.scf.state import State
 from eigenwerk.units import FORCE_EV_PER_ANGSTROM
 
@@ -17,7 +18,7 @@ LEAST_FALL = 0.8
 """Of the error from one step to the next: where it falls less, the residual is not what it is made of."""
 
 
-class ForceGoal:
+class ForceGoal(Stage):
     """The objection of forces to the end of self-consistency, and the forces that come of it.
 
     forces_of: forces of a state; largest: over all ranks, so that none goes on alone; error: the largest that forces
@@ -30,20 +31,20 @@ class ForceGoal:
         error_of: Callable[[State], float] | None = None,
     ):
         self._forces_of, self._largest, self._error_of = forces_of, largest, error_of
-        self._goal = FORCE_ERROR if error is None else error
+        self.asked, self._goal = error, FORCE_ERROR if error is None else error
         self._most = 1 if error is None else MOST_STEPS
         self._found: list[tuple[State, Forces]] = []
         self._errors: list[float] = []
 
-    def objection(self, state: State) -> str:
-        """Why a converged state should not be the last; empty where it may be."""
+    def objection(self, state: State) -> Verdict | None:
+        """Why a converged state should not be the last; None where it may be."""
         self._add(state)
         error = self._errors[-1]
         stands = len(self._errors) > 1 and error > LEAST_FALL * self._errors[-2]
         if error <= self._goal or len(self._errors) > self._most or stands:
-            return ""
+            return None
         millis = 1e3 * error * FORCE_EV_PER_ANGSTROM
-        return f"this step is for the forces, which the one before left uncertain by some {millis:.1f} meV/Å"
+        return Verdict(f"this step is for the forces, which the one before left uncertain by some {millis:.1f} meV/Å")
 
     def forces(self, state: State) -> Forces:
         """Of the last state, with what the one before tells; of that one if steps have gone astray since."""

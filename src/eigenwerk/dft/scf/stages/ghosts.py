@@ -5,13 +5,15 @@ eigenvalues are between nothing and a full state, whatever the bonds; a ghost pu
 Surveyed values of ordinary runs: docs/equations/mixing.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import torch
 
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.scf.stages.stage import CycleScene, Stage
+from eigenwerk.dft.scf.state import Solved
 from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.units import HARTREE_EV
 
@@ -70,3 +72,21 @@ def unbelievable(depth: float, energy: float, charge: float, atoms: int, deepest
     if energy < -TOO_LOW * count:
         signs.append(f"the energy is {-energy * HARTREE_EV / count:.0f} eV per atom below that of the atoms")
     return "; ".join(signs)
+
+
+class Ghosts(Stage):
+    """relative: a free energy as counted from the atoms, hartree."""
+
+    def __init__(self, scene: CycleScene, relative: Callable[[float], float] = lambda free: free):
+        self.scene, self._relative, self._deepest = scene, relative, deepest_level(scene.system.datasets)
+
+    def doubts(self, density: Density, output: Density, solved: Solved) -> tuple[str, str]:
+        """Of a step that has left the states of atoms."""
+        if refused := overfilled(density, output, self.scene.atoms):
+            return refused, refused
+        symbols, datasets = self.scene.system.structure.symbols, self.scene.system.datasets
+        charge = self.scene.settings.electrons - sum(datasets[symbol].valence for symbol in symbols)
+        eig_skn = solved.bands.eig_skn
+        highest = eig_skn[solved.filled.occ_skn > 0.5]
+        depth = float(highest.amax() - eig_skn.amin()) if len(highest) else 0.0
+        return "", unbelievable(depth, self._relative(solved.energies.free), charge, len(symbols), self._deepest)

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eigenwerk.ncci.inputs.inputs import half, number_text
-from eigenwerk.ncci.interaction.names import BUILT_IN_NAMES
 from eigenwerk.ncci.results.levels import KNOWN, Levels
 from eigenwerk.ncci.results.limits.extrapolation import Limit, extrapolated
+
+BUILT_IN_NAMES = ("daejeon16", "jisp16", "nnloopt", "minnesota")
+"""Interactions that need no file, in small letters: `interaction.files.BUILT_IN` makes them."""
 
 LEAST_OVERLAP = 0.25
 """|<n|m>|^2 below which a state is no continuation of another."""

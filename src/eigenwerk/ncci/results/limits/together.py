@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from eigenwerk.ncci.basis.space import minimal_quanta
 from eigenwerk.ncci.inputs.inputs import number_text
-from eigenwerk.ncci.interaction.names import BUILT_IN_NAMES
 from eigenwerk.ncci.results.levels import KNOWN, Levels
-from eigenwerk.ncci.results.limits.convergence import Curve, over_nmax, words_apart
+from eigenwerk.ncci.results.limits.convergence import BUILT_IN_NAMES, Curve, over_nmax, words_apart
 from eigenwerk.ncci.results.limits.extrapolation import Limit, around_minimum
 from eigenwerk.ncci.results.limits.infrared import Infrared, LevelPoint, together
 

@@ -1,4 +1,4 @@
-"""The self-consistency loop: what it conserves, when it stops, and how the Harris energy behaves."""
+"""The self-consistency cycle: what it conserves, when it stops, and how the Harris energy behaves."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -11,8 +11,11 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density.density import Density, electrons_of
 from eigenwerk.dft.filling.occupations import occupations
 from eigenwerk.dft.scf.bands import Bands, solve_bands
+from eigenwerk.dft.scf.cycle import one_by_one, together
+from eigenwerk.dft.scf.next_density import NextDensity
 from eigenwerk.dft.scf.solvers import davidson_method
 from eigenwerk.dft.scf.stages.branches import other_states
+from eigenwerk.dft.scf.stages.stage import Stage, Verdict
 from eigenwerk.dft.scf.start.earlier import earlier_of
 from eigenwerk.dft.scf.state import StartingPoint, wanted_bands
 from eigenwerk.dft.spin.form import COLLINEAR
@@ -64,9 +67,8 @@ def test_occupations_hold_all_electrons(calc, ground):
 def solved(calc, density, from_start):
     """Harris energy of a density with well converged orbitals, and the density they make."""
     potential = calc.builder(density)
-    loop = calc.loop()
     bands = solve_bands(calc.atoms, potential, from_start, method=davidson_method(30), tolerance=1e-9, wanted_skn=None)
-    filled = loop._occupy(bands.eig_skn, 2)
+    filled = calc.cycle(StartingPoint(density)).occupy(bands.eig_skn)
     filling_skn = calc.basis.weight_k[:, None] * filled.occ_skn * 2
     energies = harris_energies(
         calc.atoms, density, potential, band_energy(bands.eig_skn, filling_skn), filled.entropy_term,
@@ -105,8 +107,9 @@ def test_converged_is_a_quiet_free_energy_with_a_small_residual(calc, ground, ch
     """square: R^2 in units of EDIFF times the number of electrons."""
     residual = float(np.sqrt(square * EDIFF * calc.parameters.electrons))
     step = replace(ground[0].history[-1], change=change, residual=residual)
-    assert calc.loop()._converged(step, done=step.step - 1) is converged
-    assert not calc.loop()._converged(replace(step, step=1), done=0)
+    cycle = calc.cycle(StartingPoint(ground[0].density))
+    assert cycle._converged(step, done=step.step - 1) is converged
+    assert not cycle._converged(replace(step, step=1), done=0)
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -114,13 +117,13 @@ def test_more_steps_while_a_converged_state_still_lacks_something(calc, ground, 
     """Each converged state is asked, the steps say why, and what was converged stays so."""
     asked = []
 
-    def objection(state):
-        asked.append(state)
-        return "the colour is wrong" if len(asked) <= times else ""
+    class Painter(Stage):
+        def objection(self, state):
+            asked.append(state)
+            return Verdict("the colour is wrong") if len(asked) <= times else None
 
     start = calc.start_from(earlier_of(ground[0]))
-    state = calc.loop().run(start, objection=objection)
-    before = calc.loop().run(start, objection=lambda state: "")
+    state, before = together([calc.cycle(start, Painter()), calc.cycle(start)])
     assert len(asked) == times + 1 and all(one.converged for one in asked) and state is asked[-1]
     assert len(state.history) == len(before.history) + times
     assert "the colour is wrong" in state.history[-1].events
@@ -150,14 +153,14 @@ def test_at_least_the_minimal_number_of_steps(crystal, calculation):
 
 def test_continuing_from_a_converged_state_stops_at_once(calc, ground):
     state = ground[0]
-    again = calc.loop().run(StartingPoint(state.density, state.coeff_sknG))
+    again = together([calc.cycle(StartingPoint(state.density, state.coeff_sknG))])[0]
     assert again.converged and len(again.history) <= 3
     assert again.energies.free == pytest.approx(state.energies.free, abs=1e-9)
 
 
 def test_result_does_not_depend_on_the_start(calc, ground, disturbed):
     start = disturbed(calc.atoms, 1, calc.parameters.electrons, size=0.005)
-    state = calc.loop().run(StartingPoint(start))
+    state = together([calc.cycle(StartingPoint(start))])[0]
     assert state.converged
     assert state.energies.free * HARTREE_EV == pytest.approx(ground[0].energies.free * HARTREE_EV, abs=1e-6)
 
@@ -232,15 +235,16 @@ def test_bands_that_are_missing_are_told_of_the_last_step_only(crystal, calculat
 @pytest.mark.parametrize(("wished", "tries", "local"), [(True, 1, True), (True, 3, False), (False, 1, False),
                                                        (False, 3, True), (None, 3, False)])  # fmt: skip
 def test_the_third_try_takes_the_other_preconditioner_unless_the_user_chose(calc, ground, wished, tries, local):
-    state, loop = ground[0], calc.loop()
-    loop.settings, loop._tries = replace(loop.settings, screening=wished), tries
+    state = ground[0]
+    following = NextDensity(calc.atoms, calc.symmetrise, replace(calc.settings, screening=wished))
+    following.tries = tries
     bands = Bands(state.coeff_sknG, state.eig_skn, state.eig_skn, 0)
-    assert (loop._screening(bands, state.occupations) is not None) is local
+    assert (following.screening(bands, state.occupations) is not None) is local
 
 
 def test_after_the_first_try_davidson_solves(calc, crystal, calculation, monkeypatch):
     """Every density is doubted: mixing starts anew after three refused steps, and RMM-DIIS is given up."""
-    monkeypatch.setattr("eigenwerk.dft.scf.loop.overfilled", lambda *parts: "doubt")
+    monkeypatch.setattr("eigenwerk.dft.scf.stages.ghosts.overfilled", lambda *parts: "doubt")
     state = calculation(crystal("al_pair"), **METAL, solver="davidson, rmm", max_steps=9).run().state
     tries = [step.step for step in state.history if any("try 2" in event for event in step.events)]
     assert tries and {step.solver for step in state.history[tries[0] :]} == {"DAV"}
@@ -258,3 +262,39 @@ def test_a_state_near_which_the_run_has_stood_is_told_at_the_end(ground):
     assert "step 3 stood near another state, with moment 0.20 instead of 2.00" in other_states(left)[0]
     assert other_states(steps([2.1, 2.0, 2.0, 2.0], [1.0, 0.5, 0.1, 0.5])) == ()
     assert other_states(steps([None] * 4, [1.0, 0.5, 0.1, 0.5])) == ()
+
+
+def test_cycles_of_several_crystals_are_one_list_of_problems(crystal, calculation, disturbed):
+    """Of two elements, with and without spin, by two solvers; each ends as it does alone, after as many steps."""
+    settings = {"cutoff_eV": 50.0, "ediff_eV": 1e-1, "precision": "Normal", "real": True}
+    metal = settings | {"ismear": 0, "sigma_eV": 0.3}
+    five = [
+        calculation(crystal("si"), **settings), calculation(crystal("si_bent"), **settings, min_steps=5),
+        calculation(crystal("al_pair"), **metal), calculation(crystal("al_pair"), **metal, spins=2),
+        calculation(crystal("si"), **settings, solver="conjugate"),
+    ]  # fmt: skip
+    lengths = []
+
+    def solve(problems):
+        lengths.append(len(problems))
+        return one_by_one(problems[::-1])[::-1]
+
+    def cycles():
+        return [calc.cycle(StartingPoint(calc.symmetrise(calc.starting_density()))) for calc in five]
+
+    states, alone = together(cycles(), solve), [together([cycle])[0] for cycle in cycles()]
+    steps = [len(state.history) for state in states]
+    assert all(state.converged for state in states) and steps == [len(state.history) for state in alone]
+    assert [state.energies.free for state in states] == [state.energies.free for state in alone]
+    assert lengths == [sum(count > step for count in steps) for step in range(max(steps))]
+    assert len(set(steps)) > 1
+
+
+def test_a_start_says_how_many_steps_keep_its_density(calc, ground):
+    """As those from a density of a file do."""
+    start = StartingPoint(calc.starting_density(), frozen_steps=2)
+    cycle, densities = calc.cycle(start, on_step=lambda step, state: densities.append(state.density)), []
+    for _ in range(4):
+        cycle.tell(cycle.ask().solved())
+    same = [torch.equal(density.density_sg, start.density.density_sg) for density in densities]
+    assert same == [True, True, True, False] and not cycle.over
