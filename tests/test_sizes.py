@@ -18,7 +18,7 @@ MOST_IMPORTS = 25
 
 MOST_LINES = 84428
 MOST_FILES = 704
-MOST_TRACKED = 1501
+MOST_TRACKED = 1504
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
