@@ -19,7 +19,7 @@ from eigenwerk.dft.density.density import (
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import density_of_bands
-from eigenwerk.dft.spin.form import COLLINEAR, UNPOLARISED
+from eigenwerk.dft.spin.form import COLLINEAR, SPINOR, UNPOLARISED
 from eigenwerk.linalg.dense import dense_eigh
 from eigenwerk.linalg.ritz import first_ritz
 
@@ -177,3 +177,20 @@ def test_what_moves_is_the_place_and_the_cell_alone(crystal, calculation):
     ours = superposed_atoms(here.atoms, UNPOLARISED, place=strained.structure).density_sg * float(here.basis.volume)
     theirs = superposed_atoms(there, UNPOLARISED).density_sg * float(strained.volume)
     torch.testing.assert_close(ours, theirs, atol=1e-8, rtol=0)
+
+
+def test_atoms_as_spinors_have_the_density_of_two_channels_along_their_moment(crystal, calculation):
+    atoms = calculation(crystal("fe_bent"), spins=2, cutoff_eV=120.0).atoms
+    axis_v, size_a = np.array([1.0, 2.0, 2.0]) / 3, np.linspace(1.5, 3.0, len(atoms.basis.structure.symbols))
+    channels, spinors = (
+        superposed_atoms(atoms, spin, moment_a)
+        for spin, moment_a in ((COLLINEAR, size_a), (SPINOR, np.outer(size_a, axis_v)))
+    )
+    for name, value_sx in channels.value.items():
+        total_x, moment_x = COLLINEAR.separated(value_sx)
+        expected_sx = torch.stack([total_x, *(float(part) * moment_x for part in axis_v)])
+        torch.testing.assert_close(spinors.value[name], expected_sx, atol=1e-14, rtol=1e-12)
+    moment_a = moment_per_atom(channels, atoms)
+    np.testing.assert_allclose(moment_per_atom(spinors, atoms), np.outer(moment_a, axis_v), atol=1e-12)
+    electrons_s, channels_s = electrons_of(spinors, atoms), electrons_of(channels, atoms)
+    assert SPINOR.moment(electrons_s) == pytest.approx(COLLINEAR.moment(channels_s), abs=1e-12)

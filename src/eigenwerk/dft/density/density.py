@@ -54,15 +54,15 @@ def electrons_of(density: Density, atoms: PawAtoms) -> torch.Tensor:
 
 
 def moment_per_atom(density: Density, atoms: PawAtoms) -> np.ndarray:
-    """Magnetic moment inside each augmentation sphere, Σ_ij (D_up - D_down)_ij <φ_i|φ_j>_sphere; (a,)."""
-    moment_a = np.zeros(len(atoms.basis.structure.symbols))
+    """Magnetic moment inside each augmentation sphere, Σ_ij (D_up - D_down)_ij <φ_i|φ_j>_sphere; (a,), or (a, v)."""
+    polarisation_x = density.spin.magnetisation(density.occupancy_sx)
+    moment_a = np.zeros((*polarisation_x.shape[:-1], len(atoms.basis.structure.symbols)))
     if density.spin.polarised:
-        polarisation_x = density.spin.magnetisation(density.occupancy_sx)
         for species in atoms.layout.species:
             inside_ij = atoms.runtime.tensor(species.setup.sphere_overlap_ij)
             blocks_aij = atoms.layout.blocks(polarisation_x, species)
-            moment_a[species.atom_a] = (blocks_aij * inside_ij).sum((1, 2)).cpu().numpy()
-    return moment_a
+            moment_a[..., species.atom_a] = (blocks_aij * inside_ij).sum((-2, -1)).cpu().numpy()
+    return moment_a.T
 
 
 def filled_bands(filling_xn: torch.Tensor) -> int:
