@@ -22,9 +22,8 @@ MOST_TRACKED = 1496
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {
-    "eigenwerk.dft.calculation": 422,
     "eigenwerk.dft.exchange.pairs.mesh_orbitals": 403,
-    "eigenwerk.dft.scf.loop": 407,
+    "eigenwerk.dft.scf.loop": 404,
 }
 
 LONG_FUNCTIONS: dict[str, int] = {
@@ -43,12 +42,9 @@ LONG_FUNCTIONS: dict[str, int] = {
 MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.cli.ncci": 28,
     "eigenwerk.cli.run": 34,
-    "eigenwerk.dft.calculation": 43,
-    "eigenwerk.dft.inputs.builder": 43,
+    "eigenwerk.dft.inputs.builder": 42,
     "eigenwerk.dft.inputs.inputs": 26,
-    "eigenwerk.dft.runs.active_run": 32,
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
-    "eigenwerk.dft.runs.quantities.records": 26,
     "eigenwerk.dft.runs.saving.saving": 29,
     "eigenwerk.ncci.run": 31,
 }
