@@ -4,11 +4,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import torch
+
 from eigenwerk.dft.after.analysis import AfterScene
 from eigenwerk.dft.after.fields.charge import charge_start
 from eigenwerk.dft.after.fields.fields import fields_of
 from eigenwerk.dft.after.fixed_potential import bands_at
 from eigenwerk.dft.after.table import analysed
+from eigenwerk.dft.basis.fftw import library
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.inputs.inputs import Inputs
@@ -18,7 +21,6 @@ from eigenwerk.dft.runs.fixed_density import band_words, fixed_density, fixed_st
 from eigenwerk.dft.runs.quantities.advice import advice_after, field_words, force_words
 from eigenwerk.dft.runs.quantities.records import Observables, step_record, structure_of_bands
 from eigenwerk.dft.runs.quantities.report import IonicHistory, RunResult, RunSummary
-from eigenwerk.dft.runs.quantities.results import make_result
 from eigenwerk.dft.runs.saving.checkpoint import load_start
 from eigenwerk.dft.runs.saving.output_folder import earlier_words, set_words
 from eigenwerk.dft.runs.saving.saving import Saver, converged_words, interrupted_words
@@ -252,9 +254,9 @@ class ActiveRun:
         reached = record.last.converged and "BANDS NOT" not in status and (moved is None or moved.finished)
         summary = RunSummary(
             converged=reached, interrupted=interrupted, seconds=trace.seconds, trace=trace.as_dict(),
-            files=files, unwritten=self.saver.unwritten,
+            threads=torch.get_num_threads(), fft=library(), files=files, unwritten=self.saver.unwritten,
             warnings=(*record.run_report.warnings, *self.saver.moved), notes=self.notes.words,
             advice=self.saver.advice, folder=self.saver.folder.path, fixed_density=self.inputs.fixed_density,
             bands=structure_of_bands(self.inputs, state, observables), ionic_history=moved,
         )  # fmt: skip
-        return make_result(record, state, summary, ground)
+        return RunResult.of(record, state, summary, ground)

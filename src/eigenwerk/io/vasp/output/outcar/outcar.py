@@ -11,7 +11,7 @@ from pathlib import Path
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.kept_text import KeptText
 from eigenwerk.io.vasp.output.oszicar import fortran
-from eigenwerk.io.vasp.output.outcar.header import cell, header
+from eigenwerk.io.vasp.output.outcar.header import RULE, banner, cell, header
 from eigenwerk.io.vasp.output.outcar.results import (
     charges,
     dynamics,
@@ -21,7 +21,6 @@ from eigenwerk.io.vasp.output.outcar.results import (
     path_forces,
     stress,
 )
-from eigenwerk.io.vasp.output.outcar.text import RULE, banner
 from eigenwerk.io.vasp.output.outcar.vibrations import vibrations
 from eigenwerk.io.vasp.output.record import IonicStep, ResourceRecord, RunRecord, StepRecord
 
