@@ -105,8 +105,9 @@ class RunSummary:
     converged: all that it was for was reached; interrupted: stopped by a signal.  notes: where the start came from,
     files that could not be written; warnings: about the result; advice: what to try next if not converged.  seconds:
     wall time; threads: of the processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`;
-    files: by name, in folder.  fixed_density: the density was kept, so that energies mean something for a mesh at most, and forces and stress of a path are those of the run that made it;
-    bands: along a path or at a second list of k-points, if asked for.  ionic_history: of atoms that move, or None.
+    files: by name, in folder.  fixed_density: the density was kept, so that energies mean something for a mesh at most,
+    and forces and stress of a path are those of the run that made it; bands: along a path or at a second list of
+    k-points, if asked for.  ionic_history: of atoms that move, or None.
     """
 
     converged: bool
