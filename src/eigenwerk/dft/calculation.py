@@ -166,7 +166,8 @@ class Calculation:
     @cached_property
     def settings(self) -> ScfSettings:
         """What the self-consistency loop needs of the parameters."""
-        return ScfSettings.of(self.parameters, self.basis)
+        species = [self.datasets[symbol].states for symbol in self.structure.species]
+        return ScfSettings.of(self.parameters, self.basis, species)
 
     @property
     def system(self) -> System:
