@@ -267,6 +267,19 @@ class PairPasses:
         self._charges_of: WeakKeyDictionary[PairCharges, tuple[ChargesThere, ChargesBack]] = WeakKeyDictionary()
         self._phases_of: WeakKeyDictionary[PairTable, tuple[torch.Tensor, torch.Tensor]] = WeakKeyDictionary()
 
+    def _made_once(
+        self, charges: PairCharges, table: PairTable
+    ) -> "tuple[Columns, ChargesThere, ChargesBack, tuple[torch.Tensor | None, torch.Tensor | None]]":
+        """What is made of tables when they are first seen, with the phases at the places of either way."""
+        if table not in self._columns_of:
+            self._columns_of[table] = Columns.of(table.kernel_qR, self.shape.size_c)
+        if charges not in self._charges_of:
+            self._charges_of[charges] = ChargesThere.of(charges, self.shape), ChargesBack.of(charges, self.shape)
+        there, back = self._charges_of[charges]
+        if table.phase_qS is not None and table not in self._phases_of:
+            self._phases_of[table] = table.phase_qS[:, there.place_e], table.phase_qS[:, back.place_p]
+        return self._columns_of[table], there, back, self._phases_of.get(table, (None, None))
+
     def __call__(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges,
         table: PairTable, q_n: torch.Tensor, weight_n: torch.Tensor, out_tR: torch.Tensor | None,
@@ -278,14 +291,7 @@ class PairPasses:
         """
         shape, (n1, _, _) = self.shape, self.shape.size_c
         count_n, count_t, points = len(u_nR), len(u_tR), u_tR.shape[1]
-        if table not in self._columns_of:
-            self._columns_of[table] = Columns.of(table.kernel_qR, shape.size_c)
-        if charges not in self._charges_of:
-            self._charges_of[charges] = ChargesThere.of(charges, shape), ChargesBack.of(charges, shape)
-        columns, (there, back) = self._columns_of[table], self._charges_of[charges]
-        if table.phase_qS is not None and table not in self._phases_of:
-            self._phases_of[table] = table.phase_qS[:, there.place_e], table.phase_qS[:, back.place_p]
-        phases = self._phases_of.get(table, (None, None))
+        columns, there, back, phases = self._made_once(charges, table)
         kept, spheres = integer(columns.interaction_qxj.shape[2]), integer(len(there.place_e))
         field = u_tR.new_empty((count_n * count_t, n1, columns.interaction_qxj.shape[2]))
         u_nR, u_tR, charge_xA = u_nR.contiguous(), u_tR.contiguous(), charge_xA.contiguous()
