@@ -16,9 +16,9 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 84428
-MOST_FILES = 704
-MOST_TRACKED = 1504
+MOST_LINES = 84396
+MOST_FILES = 698
+MOST_TRACKED = 1498
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
@@ -31,9 +31,8 @@ LONG_FUNCTIONS: dict[str, int] = {
 MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.dft.inputs.builder": 42,
     "eigenwerk.dft.inputs.inputs": 26,
-    "eigenwerk.dft.runs.active_run": 33,
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
-    "eigenwerk.dft.runs.saving.saving": 30,
+    "eigenwerk.dft.runs.saving.saving": 29,
 }
 
 

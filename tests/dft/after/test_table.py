@@ -3,8 +3,7 @@
 
 import numpy as np
 
-from eigenwerk.dft.after.quantities import GROUND, OF_IONIC_STEPS, ground_values
-from eigenwerk.dft.after.table import ANALYSES, NOTHING
+from eigenwerk.dft.after.table import ANALYSES, GROUND, NOTHING, OF_IONIC_STEPS, ground_values
 from eigenwerk.io.vasp.output.record import IonicStep
 from eigenwerk.units import FORCE_EV_PER_ANGSTROM, STRESS_KILOBAR
 

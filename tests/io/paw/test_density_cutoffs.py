@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from eigenwerk.io.paw.density_cutoffs import density_loss_eV
+from eigenwerk.io.paw.paw_library import density_loss_eV
 
 TABLE = files("eigenwerk.io.paw") / "density_cutoffs.json"
 

@@ -5,8 +5,8 @@ import pytest
 
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.elements import element_of, name_of, without_isotope
 from eigenwerk.io.vasp.input.poscar import format_poscar, parse_poscar
-from eigenwerk.io.vasp.isotopes import element_of, name_of, without_isotope
 
 WATER = """heavy water, half
 1

@@ -1,51 +1,40 @@
 """One run on its way: where it starts, what is done after each step, how it ends and what it leaves."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+
+import torch
 
 from eigenwerk.dft.after.analysis import AfterScene
 from eigenwerk.dft.after.fields.charge import charge_start
 from eigenwerk.dft.after.fields.fields import fields_of
 from eigenwerk.dft.after.fixed_potential import bands_at
-from eigenwerk.dft.after.quantities import ground_values
 from eigenwerk.dft.after.table import analysed
+from eigenwerk.dft.basis.fftw import library
 from eigenwerk.dft.calculation import Calculation, GroundState
-from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
-from eigenwerk.dft.density.density import Density, moment_per_atom
+from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
 from eigenwerk.dft.inputs.steps.motion import DIMER, PATH, RELAXATION
-from eigenwerk.dft.runs.fixed_density import FixedDensity, band_words, fixed_density, fixed_state, level_words
-from eigenwerk.dft.runs.quantities.advice import advice
-from eigenwerk.dft.runs.quantities.given import tags_in_force
+from eigenwerk.dft.runs.fixed_density import band_words, fixed_density, fixed_state, level_words, values_of_kept
+from eigenwerk.dft.runs.quantities.advice import advice_after, field_words, force_words
 from eigenwerk.dft.runs.quantities.records import Observables, step_record, structure_of_bands
 from eigenwerk.dft.runs.quantities.report import IonicHistory, RunResult, RunSummary
-from eigenwerk.dft.runs.quantities.results import make_result
 from eigenwerk.dft.runs.saving.checkpoint import load_start
-from eigenwerk.dft.runs.saving.output_folder import earlier_words
+from eigenwerk.dft.runs.saving.output_folder import earlier_words, set_words
 from eigenwerk.dft.runs.saving.saving import Saver, converged_words, interrupted_words
 from eigenwerk.dft.runs.saving.wave_start import wave_start
 from eigenwerk.dft.runs.stopping import Stopped, StopRules
-from eigenwerk.dft.scf.stages.exchange_loop import is_renewal
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.errors import ConvergenceError
-from eigenwerk.io.quantity import Values
-from eigenwerk.io.run_stamp import others_of_set, stamp_of
-from eigenwerk.io.vasp.output.files import OUTPUT_FILES
 from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.io.vasp.volumetric import Volumetric
 from eigenwerk.motion.mover import Report
-from eigenwerk.units import FORCE_EV_PER_ANGSTROM, HARTREE_EV
+from eigenwerk.units import HARTREE_EV
 
 ORBITALS_FIRST = 2
 """Steps with the density kept when it comes from a file and the orbitals from atoms (unless NELMDL says otherwise):
 poor orbitals would only spoil a good density."""
-
-SMALL_FIELD = 1e-3
-"""V/Å; smaller ones in forces are not worth a word."""
 
 OnStep = Callable[[StepRecord], None]
 OnNote = Callable[[str], None]
@@ -155,11 +144,11 @@ class ActiveRun:
         if ionic_history is not None:
             moved = ionic_history.status
             status = moved if state.converged else f"{moved}; the last ionic step: {status}"
-        self.note(*filter(None, [_force_words(state), _field_words(self.calculation, state)]))
+        self.note(*filter(None, [force_words(state), field_words(self.calculation, state)]))
         goal = ionic_history is not None and ionic_history.kind in (RELAXATION, PATH, DIMER)
         relaxed = goal and ionic_history is not None and ionic_history.finished
-        found, (values, fields) = Observables.of(ground, report), self._analysed(state)
-        found = replace(found, values=found.values | values, fields=fields, relaxed=relaxed)
+        found, scene = Observables.of(ground, report), AfterScene(self.calculation, state, self.inputs)
+        found = replace(found, values=found.values | analysed(scene), fields=fields_of(scene), relaxed=relaxed)
         asked = self.inputs.bands
         if asked and not state.converged:
             self.note("no bands: the density is not self-consistent")
@@ -169,11 +158,6 @@ class ActiveRun:
             found, ended = self._bands(state.density, found)
             status = "; ".join([status, *ended])
         return self._result(state, found, status, ground)
-
-    def _analysed(self, state: State) -> tuple[Values, Mapping[str, Volumetric]]:
-        """What the analyses of a state give, and fields for files."""
-        fields = fields_of(self.calculation, state, self.inputs)
-        return analysed(AfterScene(self.calculation, state, self.inputs)), fields
 
     def _bands(self, density: Density, found: Observables) -> tuple[Observables, list[str]]:
         """The bands of `BandRequest`, as far as there is time, and how they have ended."""
@@ -222,29 +206,19 @@ class ActiveRun:
         state = fixed_state(calculation, kept, main, time.perf_counter() - began)
         self.saver.latest = state
         projections = main.projections and main.projections.filled(state.filling_skn)
-        (values, fields), moment_a = self._analysed(state), moment_per_atom(kept.density, calculation.atoms)
+        if not calculation.kpoints.samples_zone and kept.forces_av is not None:
+            self.note(f"forces and stress are those of the run that made {kept.name}")
+        scene = AfterScene(calculation, state, self.inputs)
+        values = values_of_kept(kept, calculation, state) | analysed(scene)
         found = Observables(
-            ground_values(self._forces_of_kept(kept, state) | {"moment_a": moment_a}) | values, fields, kept=kept,
-            main=replace(main, coeff_sknG=None), seconds=state.history[-1].seconds, projections=projections,
-        )
+            values, fields_of(scene), kept=kept, main=replace(main, coeff_sknG=None), projections=projections,
+            seconds=state.history[-1].seconds,
+        )  # fmt: skip
         status = state.status
         if self.inputs.bands:
             found, ended = self._bands(kept.density, found)
             status = "; ".join([status, *ended])
         return self._result(state, found, status, None)
-
-    def _forces_of_kept(self, kept: FixedDensity, state: State) -> dict[str, Any]:
-        """Those of a mesh; of a path, sums over which mean nothing, those of the run that made the density."""
-        if not self.calculation.kpoints.samples_zone:
-            if kept.forces_av is not None:
-                self.note(f"forces and stress are those of the run that made {kept.name}")
-            return {"forces_av": kept.forces_av, "stress_vv": kept.stress_vv}
-        found = self.calculation.derived.forces(state)
-        stress_vv, pulay = self.calculation.derived.stress(state)
-        return {
-            "forces_av": found.force_av.cpu().numpy(), "correction_av": found.correction_av.cpu().numpy(),
-            "force_error": found.error, "stress_vv": stress_vv, "pulay": pulay,
-        }  # fmt: skip
 
     def stop(self, reason: str) -> RunResult:
         """Write the last finished step, after which the run was to end."""
@@ -267,7 +241,7 @@ class ActiveRun:
 
     def _result(self, state: State, observables: Observables, status: str, ground: GroundState | None) -> RunResult:
         interrupted = ground is None and observables.main is None
-        self.saver.advice = self._advice(state, ground is None)
+        self.saver.advice = advice_after(state, self.inputs, ground is None, self.ionic_history is not None)
         self.saver.arrived = not interrupted and (self.ionic_history is None or self.ionic_history().finished)
         record, files = self.saver.write(state, observables, status)
         assert record.run_report is not None, "the saver has written it"
@@ -280,59 +254,9 @@ class ActiveRun:
         reached = record.last.converged and "BANDS NOT" not in status and (moved is None or moved.finished)
         summary = RunSummary(
             converged=reached, interrupted=interrupted, seconds=trace.seconds, trace=trace.as_dict(),
-            files=files, unwritten=self.saver.unwritten,
+            threads=torch.get_num_threads(), fft=library(), files=files, unwritten=self.saver.unwritten,
             warnings=(*record.run_report.warnings, *self.saver.moved), notes=self.notes.words,
             advice=self.saver.advice, folder=self.saver.folder.path, fixed_density=self.inputs.fixed_density,
             bands=structure_of_bands(self.inputs, state, observables), ionic_history=moved,
         )  # fmt: skip
-        return make_result(record, state, summary, ground)
-
-    def _advice(self, state: State, interrupted: bool) -> tuple[str, ...]:
-        if self.inputs.fixed_density:
-            return () if state.converged else (f"more sweeps: NELM = {2 * state.system.parameters.max_steps}",)
-        if interrupted:
-            if self.ionic_history is not None:
-                return ("eigenwerk run --restart goes on from eigenwerk.h5",)
-            return ("set ISTART = 1 to go on from eigenwerk.h5", "or go on by eigenwerk run --restart")
-        if state.converged:
-            return ()
-        # a new operator of exact exchange moves the density: what counts is the way since then
-        last = max((place for place, step in enumerate(state.history) if any(map(is_renewal, step.events))), default=-1)
-        steps = tuple(step_record(step) for step in state.history[last + 1 :] or state.history[-1:])
-        return advice(steps, tags_in_force(self.inputs), state.occupations.warnings)
-
-
-def _force_words(state: State) -> str:
-    """What forces lack where they are no derivatives of the energy."""
-    ismear, occ_skn = state.system.parameters.ismear, state.occupations.occ_skn
-    corrected, _ = TETRAHEDRA.get(ismear, (False, False))
-    if not corrected or bool(((occ_skn - occ_skn.round()).abs() < 1e-6).all()):
-        return ""
-    return (
-        f"ISMEAR = {ismear}: forces and stress of a metal are no derivatives of its energy, because Blöchl's "
-        "correction is not variational; to relax it set ISMEAR = 1 with SIGMA = 0.2, or ISMEAR = -4"
-    )
-
-
-def _field_words(calculation: Calculation, state: State) -> str:
-    """What forces and levels lack where a dipole is corrected in the energy alone."""
-    dipole = calculation.builder.dipole
-    if dipole is None:
-        return ""
-    field = dipole.false_field(calculation.builder(state.density).charges) * FORCE_EV_PER_ANGSTROM
-    if field < SMALL_FIELD:
-        return ""
-    return (
-        "IDIPOL without LDIPOL corrects the energy alone: forces, levels and potential are those of the periodic "
-        f"cell, in a field of its images of {field:.3f} V/Å, which pushes atoms by their effective charges times that "
-        "field; LDIPOL = .TRUE. takes it away in every step"
-    )
-
-
-def set_words(path: Path) -> list[str]:
-    """Words about files beside a state that are of another save: a run may have been killed between two of them."""
-    others = others_of_set(path, [file.name for file in OUTPUT_FILES])
-    if not others:
-        return []
-    names = ", ".join(f"{name} ({stamp})" for name, stamp in others.items())
-    return [f"{names} and {path.name} ({stamp_of(path)}) are not of one save; {path.name} counts"]
+        return RunResult.of(record, state, summary, ground)

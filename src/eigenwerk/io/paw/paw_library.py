@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,11 @@ STEEPEST = 20.0
 KNOWN_ERRORS = (0.010, 0.005, 0.001)
 """Errors of energy differences, eV per atom, of the cutoffs `CutoffAdvice.differences_eV`."""
 
-_CUTOFF_FILE = Path(__file__).with_name("cutoffs.json")
+_CUTOFF_FILE, _DENSITY_FILE = (Path(__file__).with_name(name) for name in ("cutoffs.json", "density_cutoffs.json"))
+"""Made by tools/make_cutoffs.py and tools/make_density_cutoffs.py, which say how they were measured."""
+
+_NOTHING = 1e-6
+"""eV: smaller losses have no logarithm worth having."""
 
 
 @dataclass(frozen=True, order=True)
@@ -194,3 +199,27 @@ def _nothing(element: str, served: tuple[str, ...], variant: str | None, folders
 def _cutoffs() -> dict[str, dict[str, Any]]:
     rows = json.loads(_CUTOFF_FILE.read_text())["datasets"]
     return {row["sha256"]: row for row in rows}
+
+
+def density_loss_eV(element: str, cutoff_eV: float) -> float | None:
+    """By how much the energy of a free atom changes on a grid that holds 1.75 G_cut; None for unknown elements.
+
+    Its logarithm is a straight line between measured cutoffs; below the first of them the loss is that of the first,
+    above the last one it is nothing.
+    """
+    known = _losses().get(element)
+    if known is None:
+        return None
+    if cutoff_eV <= known[0][0]:
+        return known[0][1]
+    for (low, there), (high, beyond) in pairwise(known):
+        if low <= cutoff_eV < high:
+            first, last = (log(max(loss, _NOTHING)) for loss in (there, beyond))
+            return exp(first + (last - first) * (cutoff_eV - low) / (high - low))
+    return 0.0
+
+
+@cache
+def _losses() -> dict[str, list[tuple[float, float]]]:
+    rows = json.loads(_DENSITY_FILE.read_text())["elements"]
+    return {element: [(cutoff, 1e-3 * abs(loss)) for cutoff, loss in row] for element, row in rows.items()}

@@ -2,20 +2,19 @@
 
 import numpy as np
 
+from eigenwerk.dft.after.analysis import AfterScene
 from eigenwerk.dft.after.fields.all_electron import core_density, proto_valence_density, valence_density
 from eigenwerk.dft.after.fields.charge import charge_blocks, data_sets_of
 from eigenwerk.dft.after.fields.localisation import localisation_blocks
 from eigenwerk.dft.after.fields.partial_charge import partial_charges
 from eigenwerk.dft.after.fields.potential import electrostatic_blocks, total_blocks
-from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.steps.field_files import band_selection, wanted_fields
-from eigenwerk.dft.scf.state import State
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
 
 
-def fields_of(calculation: Calculation, state: State, inputs: Inputs) -> dict[str, Volumetric]:
+def fields_of(scene: AfterScene) -> dict[str, Volumetric]:
     """The fields of all files that INCAR asks for, by name, in the units of the files.  All ranks call it together."""
+    calculation, state, inputs = scene.calculation, scene.state, scene.inputs
     wanted = wanted_fields(inputs.incar)
     selection = band_selection(inputs.incar, calculation.parameters.bands, len(inputs.kpoints.point_kc))
     if not wanted and selection is None:
@@ -30,9 +29,8 @@ def fields_of(calculation: Calculation, state: State, inputs: Inputs) -> dict[st
             found["CHGCAR"] = Volumetric(blocks, data_sets_of(calculation.datasets, calculation.structure))
             found["CHG"] = _plain(*(block.value_R for block in blocks))
         if "LOCPOT" in wanted:
-            potential = calculation.builder(state.density)
             make = electrostatic_blocks if inputs.incar.get("LVHAR") else total_blocks
-            found["LOCPOT"] = _plain(*make(potential, calculation.builder.dipole))
+            found["LOCPOT"] = _plain(*make(scene.potential, scene.dipole))
         if "AECCAR0" in wanted:
             found["AECCAR0"] = _plain(core_density(calculation.atoms))
             found["AECCAR1"] = _plain(proto_valence_density(calculation.atoms))

@@ -10,9 +10,9 @@ from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, LIBXC_HYBRIDS, find_functional, libxc_functional
 from eigenwerk.io.paw.formats import read_header
 from eigenwerk.io.paw.paw_library import choose_dataset, list_datasets, recommended_cutoff
+from eigenwerk.io.vasp.elements import without_isotope
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
-from eigenwerk.io.vasp.isotopes import without_isotope
 from eigenwerk.io.vasp.problem import Problem
 
 LARGE_ERROR = 0.1

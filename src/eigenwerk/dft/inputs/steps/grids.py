@@ -16,7 +16,7 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry, equivalent_axes, translation_denominators
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.tags_in_force import Computed, line_of
-from eigenwerk.io.paw.density_cutoffs import density_loss_eV
+from eigenwerk.io.paw.paw_library import density_loss_eV
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.tags.start import PRESENT
 

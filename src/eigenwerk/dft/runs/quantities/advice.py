@@ -1,14 +1,42 @@
-"""What to try next where self-consistency was not reached."""
+"""What to try next where self-consistency was not reached, and what forces lack."""
 
 from collections.abc import Mapping
 from math import inf
 from typing import Any
 
-from eigenwerk.dft.crystal.tetrahedra import CORRECTED
+from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.crystal.tetrahedra import CORRECTED, TETRAHEDRA
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.runs.quantities.given import tags_in_force
+from eigenwerk.dft.runs.quantities.records import step_record
+from eigenwerk.dft.scf.stages.exchange_loop import is_renewal
+from eigenwerk.dft.scf.state import State
 from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.units import FORCE_EV_PER_ANGSTROM
 
 LAST_CHANGES, ROUNDING = 5, 1e-9
 """Steps of which none changed the free energy by more, eV: there is nothing left to converge."""
+
+
+SMALL_FIELD = 1e-3
+"""V/Å; smaller ones in forces are not worth a word."""
+
+
+def advice_after(state: State, inputs: Inputs, interrupted: bool, moves: bool) -> tuple[str, ...]:
+    """What to try next after a last state; interrupted: before the end of what was asked for;
+    moves: atoms do."""
+    if inputs.fixed_density:
+        return () if state.converged else (f"more sweeps: NELM = {2 * state.system.parameters.max_steps}",)
+    if interrupted:
+        if moves:
+            return ("eigenwerk run --restart goes on from eigenwerk.h5",)
+        return ("set ISTART = 1 to go on from eigenwerk.h5", "or go on by eigenwerk run --restart")
+    if state.converged:
+        return ()
+    # a new operator of exact exchange moves the density: what counts is the way since then
+    last = max((place for place, step in enumerate(state.history) if any(map(is_renewal, step.events))), default=-1)
+    steps = tuple(step_record(step) for step in state.history[last + 1 :] or state.history[-1:])
+    return advice(steps, tags_in_force(inputs), state.occupations.warnings)
 
 
 def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -60,3 +88,30 @@ def _falls(steps: tuple[StepRecord, ...], window: int = 6) -> bool:
 
 def _half(value: float, least: float) -> float:
     return max(round(value / 2, 3), min(least, value))
+
+
+def force_words(state: State) -> str:
+    """What forces lack where they are no derivatives of the energy."""
+    ismear, occ_skn = state.system.parameters.ismear, state.occupations.occ_skn
+    corrected, _ = TETRAHEDRA.get(ismear, (False, False))
+    if not corrected or bool(((occ_skn - occ_skn.round()).abs() < 1e-6).all()):
+        return ""
+    return (
+        f"ISMEAR = {ismear}: forces and stress of a metal are no derivatives of its energy, because Blöchl's "
+        "correction is not variational; to relax it set ISMEAR = 1 with SIGMA = 0.2, or ISMEAR = -4"
+    )
+
+
+def field_words(calculation: Calculation, state: State) -> str:
+    """What forces and levels lack where a dipole is corrected in the energy alone."""
+    dipole = calculation.builder.dipole
+    if dipole is None:
+        return ""
+    field = dipole.false_field(calculation.builder(state.density).charges) * FORCE_EV_PER_ANGSTROM
+    if field < SMALL_FIELD:
+        return ""
+    return (
+        "IDIPOL without LDIPOL corrects the energy alone: forces, levels and potential are those of the periodic "
+        f"cell, in a field of its images of {field:.3f} V/Å, which pushes atoms by their effective charges times that "
+        "field; LDIPOL = .TRUE. takes it away in every step"
+    )

@@ -1,6 +1,10 @@
-"""What the files of a run say of its input: species, k-points, tags."""
+"""What the files of a run say besides its results: species, k-points, tags, grids, what it took of the machine."""
 
+import resource
+import sys
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -8,13 +12,23 @@ from typing import Any
 import numpy as np
 from gpaw_data import datapath  # type: ignore[import-untyped]
 
+from eigenwerk.dft.basis.grids import sphere_radius
+from eigenwerk.dft.basis.plane_waves import points_in_sphere
+from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.steps.motion import masses
 from eigenwerk.functionals.functional import SIGMA
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw.dataset import PawDataset
-from eigenwerk.io.vasp.output.record import KpointGeneration, SpeciesRecord, TetrahedraRecord, dataset_title
+from eigenwerk.io.vasp.output.record import (
+    BasisRecord,
+    KpointGeneration,
+    ResourceRecord,
+    SpeciesRecord,
+    TetrahedraRecord,
+    dataset_title,
+)
 from eigenwerk.io.vasp.tags.base import show
 from eigenwerk.units import HARTREE_EV
 
@@ -94,3 +108,23 @@ def _plain(value: object) -> Any:
         return value
     flat = isinstance(value, tuple | list) and all(isinstance(entry, bool | int | float | str) for entry in value)
     return list(value) if flat and value else show(value)  # type: ignore[call-overload]
+
+
+def resources(since: ResourceRecord | None = None) -> ResourceRecord:
+    """What this process has used until now, or since then; memory: the most it ever had."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    kilobytes = used.ru_maxrss / (1024 if sys.platform == "darwin" else 1)
+    now = ResourceRecord(
+        time.perf_counter(), used.ru_utime, used.ru_stime, kilobytes, used.ru_minflt, used.ru_majflt, used.ru_nvcsw
+    )
+    if since is None:
+        return now
+    gone = {field.name: getattr(now, field.name) - getattr(since, field.name) for field in fields(now)}
+    return ResourceRecord(**gone | {"max_memory": kilobytes})
+
+
+def basis_record(calculation: Calculation, point_kc: np.ndarray) -> BasisRecord:
+    """Grids, and the plane waves of k-points, counted without asking other ranks."""
+    grids, radius = calculation.basis.grids, sphere_radius(calculation.parameters.cutoff)
+    count_k = np.array([points_in_sphere(calculation.structure, radius, point_c) for point_c in point_kc])
+    return BasisRecord(grids.wave, grids.fine, count_k)

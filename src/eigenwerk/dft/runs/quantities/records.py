@@ -15,8 +15,7 @@ from eigenwerk.dft.after.band_structure import BandStructure, band_structure, fi
 from eigenwerk.dft.after.density_of_states import Counting, counting, density_of_states, energy_grid
 from eigenwerk.dft.after.fixed_potential import PointBands
 from eigenwerk.dft.after.projections import Projections
-from eigenwerk.dft.after.quantities import OF_IONIC_STEPS, ground_values
-from eigenwerk.dft.after.table import NOTHING
+from eigenwerk.dft.after.table import NOTHING, OF_IONIC_STEPS, ground_values
 from eigenwerk.dft.calculation import GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.filling.occupations import make_smearing, occupations_at

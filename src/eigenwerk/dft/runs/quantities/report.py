@@ -5,22 +5,24 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenwerk.dft.after.band_gap import BandGap
+from eigenwerk.dft.after.band_gap import BandGap, band_gap
 from eigenwerk.dft.after.band_structure import BandStructure
 from eigenwerk.dft.inputs.steps.motion import RELAXATION
 from eigenwerk.io.quantity import Inside, Values
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.record import IonicStep, ProjectionRecord, RunRecord, StepRecord
 from eigenwerk.io.vasp.output.weights.projections import L_COLUMNS
+from eigenwerk.units import HARTREE_EV
 
 if TYPE_CHECKING:
     from eigenwerk.dft.calculation import GroundState
+    from eigenwerk.dft.scf.state import State
 
 JSON_FORMAT = "eigenwerk-run"
 JSON_VERSION = 1
@@ -50,6 +52,17 @@ class SphereCharges:
     electrons_al: np.ndarray
     moment_al: np.ndarray | None
     between: float
+
+    @staticmethod
+    def of(record: RunRecord, state: "State") -> "SphereCharges | None":
+        """Of the last ionic step, if there are projections."""
+        charge_xal, projections = record.last.charge_xal, record.final.projections
+        if charge_xal is None or projections is None:
+            return None
+        return SphereCharges(
+            projections.radius_a, charge_xal[0], charge_xal[1] if len(charge_xal) == 2 else None,
+            float(state.filling_skn.sum()) - float(charge_xal[0].sum()),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +104,17 @@ class RunSummary:
 
     converged: all that it was for was reached; interrupted: stopped by a signal.  notes: where the start came from,
     files that could not be written; warnings: about the result; advice: what to try next if not converged.  seconds:
-    wall time; trace: `Trace.as_dict()`; files: by name, in folder.  fixed_density: the density was kept, so that
-    energies mean something for a mesh at most, and forces and stress of a path are those of the run that made it;
-    bands: along a path or at a second list of k-points, if asked for.  ionic_history: of atoms that move, or None.
+    wall time; threads: of the processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`;
+    files: by name, in folder.  fixed_density: the density was kept, so that energies mean something for a mesh at most,
+    and forces and stress of a path are those of the run that made it; bands: along a path or at a second list of
+    k-points, if asked for.  ionic_history: of atoms that move, or None.
     """
 
     converged: bool
     interrupted: bool
     seconds: float
+    threads: int
+    fft: str
     trace: Mapping[str, Any]
     files: Mapping[str, Path]
     unwritten: tuple[str, ...] = ()
@@ -117,16 +133,26 @@ class RunResult(RunSummary):
 
     record: what its files were made of, but fields and orbitals; where atoms move, the last ionic step is meant by all
     that follows.  gap: between bands; charges: electrons of the atoms, None unless LORBIT asks for them, and on ranks
-    of other k-groups than the first; threads: of the processor; fft: whose FFTs made orbitals (FFTW or PyTorch).
-    ground_state: the engine's own quantities in hartree and bohr, None after an interruption or with a fixed density.
+    of other k-groups than the first.  ground_state: the engine's own quantities in hartree and bohr,
+    None after an interruption or with a fixed density.
     """
 
     record: RunRecord = field(repr=False)
     gap: BandGap
     charges: SphereCharges | None
-    threads: int
-    fft: str
     ground_state: "GroundState | None" = field(default=None, repr=False)
+
+    @staticmethod
+    def of(
+        record: RunRecord, state: "State", summary: RunSummary, ground_state: "GroundState | None" = None
+    ) -> "RunResult":
+        """From the record of a run, its last state and its summary."""
+        final = record.final
+        fermi_s = [level * HARTREE_EV for level in state.occupations.fermi_level_s]
+        return RunResult(
+            **vars(summary), record=replace(record, fields={}, orbitals=None), charges=SphereCharges.of(record, state),
+            gap=band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s), ground_state=ground_state,
+        )  # fmt: skip
 
     status = Inside[str]("record.final.status")
     """How it ended, one sentence."""

@@ -9,7 +9,7 @@ from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, make_empty, refuse_occupied
 from eigenwerk.io.folder_lock import FolderLock, lock_folder
-from eigenwerk.io.run_stamp import new_run
+from eigenwerk.io.run_stamp import new_run, others_of_set, stamp_of
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
 
 BANDS_FILE = "bands.json"
@@ -111,3 +111,12 @@ def earlier_words(folder: Path, written: Collection[str], goes_on: bool) -> str:
         return ""
     verb, them, stay = ("are", "them", "they stay") if len(left) > 1 else ("is", "it", "it stays")
     return f"{', '.join(left)} in {folder} {verb} of an earlier run: this one does not write {them}, and {stay} there"
+
+
+def set_words(path: Path) -> list[str]:
+    """Words about files beside a state that are of another save: a run may have been killed between two of them."""
+    others = others_of_set(path, [file.name for file in OUTPUT_FILES])
+    if not others:
+        return []
+    names = ", ".join(f"{name} ({stamp})" for name, stamp in others.items())
+    return [f"{names} and {path.name} ({stamp_of(path)}) are not of one save; {path.name} counts"]

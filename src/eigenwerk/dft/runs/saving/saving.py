@@ -28,9 +28,8 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.steps.bands import PATH_FILE
 from eigenwerk.dft.inputs.steps.field_files import wants_wavecar
-from eigenwerk.dft.runs.quantities.given import incar_tags, tags_in_force
+from eigenwerk.dft.runs.quantities.given import basis_record, incar_tags, resources, tags_in_force
 from eigenwerk.dft.runs.quantities.records import Observables, ionic_step, run_record, structure_of_bands
-from eigenwerk.dft.runs.resources import basis_record, resources
 from eigenwerk.dft.runs.run_report import doubts_about, run_report
 from eigenwerk.dft.runs.saving.checkpoint import projections_tree, state_tree
 from eigenwerk.dft.runs.saving.exchange_tree import OPERATOR_BYTES, exchange_tree

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.vasp.elements import name_of
 from eigenwerk.io.vasp.input.poscar_reader import PoscarReader
-from eigenwerk.io.vasp.isotopes import name_of
 from eigenwerk.io.vasp.problem import Problem, limited
 from eigenwerk.io.vasp.textfile import read_text, split_lines
 from eigenwerk.lattice_reduction import heights, reduced

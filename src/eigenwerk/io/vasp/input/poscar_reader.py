@@ -6,9 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.elements import ELEMENTS
+from eigenwerk.io.vasp.elements import ELEMENTS, ISOTOPES, element_of
 from eigenwerk.io.vasp.fortran import is_int, is_number, leading_numbers, strip_comment, to_bool, to_float
-from eigenwerk.io.vasp.isotopes import ISOTOPES, element_of
 from eigenwerk.io.vasp.problem import Problem
 
 NAMES = ELEMENTS | ISOTOPES.keys()

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.io.vasp.output.oszicar import fortran
-from eigenwerk.io.vasp.output.outcar.text import RULE, entry
 from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.io.vasp.output.xml.vasprun_parameters import parameters_in_force
+
+RULE = f"\n\n{'-' * 104}\n\n\n"
+"""Between the parts; readers of plane-wave counts look for exactly this."""
 
 _TAGS = (
     (
@@ -181,3 +183,13 @@ def _numbers(values: Iterable[float], width: int, digits: int) -> str:
 
 def _one_line(words: str) -> str:
     return " ".join(words.split())
+
+
+def banner(words: str, width: int, before: int) -> str:
+    """A line of dashes with words in it."""
+    return f"{'-' * before}{words}".ljust(width, "-")
+
+
+def entry(name: str, value: str, rest: str = "") -> str:
+    """A tag and its value: `   ISPIN  =      2    spin polarized calculation?`."""
+    return f"   {name:<7}= {value:>10}    {rest}".rstrip() + "\n"

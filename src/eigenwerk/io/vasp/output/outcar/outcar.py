@@ -11,7 +11,7 @@ from pathlib import Path
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.kept_text import KeptText
 from eigenwerk.io.vasp.output.oszicar import fortran
-from eigenwerk.io.vasp.output.outcar.header import cell, header
+from eigenwerk.io.vasp.output.outcar.header import RULE, banner, cell, header
 from eigenwerk.io.vasp.output.outcar.results import (
     charges,
     dynamics,
@@ -21,7 +21,6 @@ from eigenwerk.io.vasp.output.outcar.results import (
     path_forces,
     stress,
 )
-from eigenwerk.io.vasp.output.outcar.text import RULE, banner
 from eigenwerk.io.vasp.output.outcar.vibrations import vibrations
 from eigenwerk.io.vasp.output.record import IonicStep, ResourceRecord, RunRecord, StepRecord
 
@@ -56,7 +55,7 @@ def _ionic_step(record: RunRecord, number: int, ionic: IonicStep) -> Iterator[st
     What is said of those before the last is kept from one writing to the next: of the run only numbers and tags enter.
     """
     for step in ionic.steps:
-        yield electronic_step(record, ionic, number, step)
+        yield _electronic_step(record, ionic, number, step)
     if ionic is record.last and record.resources is None and ionic.forces_av is None:
         return
     if ionic is record.last:
@@ -120,7 +119,7 @@ _LAST = (("eigenvalues    EBANDS", "band"), ("atomic energy  EATOM ", "atomic_re
 """Parts of the energy that eigenwerk has in common with VASP; known of the last step only."""
 
 
-def electronic_step(record: RunRecord, ionic: IonicStep, number: int, step: StepRecord) -> str:
+def _electronic_step(record: RunRecord, ionic: IonicStep, number: int, step: StepRecord) -> str:
     """One step; the last one of an ionic step has what is known of its energy's parts."""
     parts = [("entropy T*S    EENTRO", step.free_energy - step.energy_without_entropy)]
     if step is ionic.steps[-1]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from eigenwerk.io.vasp.output.outcar.text import RULE
+from eigenwerk.io.vasp.output.outcar.header import RULE
 from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials
 from eigenwerk.io.vasp.output.record import IonicStep, RunRecord
 from eigenwerk.units import AMU_EV_FS2_PER_ANGSTROM2

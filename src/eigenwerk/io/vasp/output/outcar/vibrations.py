@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from eigenwerk.io.vasp.output.outcar.text import RULE
+from eigenwerk.io.vasp.output.outcar.header import RULE
 from eigenwerk.io.vasp.output.xml.vibrations import ElasticRecord, VibrationRecord
 from eigenwerk.units import THZ_MEV, THZ_PER_CM
 
