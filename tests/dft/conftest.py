@@ -18,8 +18,9 @@ from eigenwerk.dft.density.density import Density, atomic_density
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup, make_setup
 from eigenwerk.dft.settings.parameters import Mixing, Parameters
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.paw.paw_library import choose_dataset
-from eigenwerk.io.paw.paw_xml import PawDataset, read_paw_xml
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 FCC = (1 - np.eye(3)) / 2
@@ -123,7 +124,7 @@ def _disturbed(atoms: PawAtoms, spins: int, electrons: float, size: float = 0.02
         i = species.setup.projector_count
         change = torch.as_tensor(draw.normal(size=(spins, species.count, i, i)))
         blocks.append(size * (change + change.mT))
-    return Density.of(start.density_sg + change_sg, start.occupancy_sx + atoms.layout.flatten(blocks))
+    return Density.of(start.density_sg + change_sg, start.occupancy_sx + atoms.layout.flatten(blocks), start.spin)
 
 
 @pytest.fixture(scope="session")

@@ -124,7 +124,7 @@ CASES = {
     ("name", "table"),
     covering(
         CASES, ("hybrids_unpolarised.csv", "hybrids_polarised.csv"),
-        fast=lambda name, table: "un" in table or name in ("PS", "CA", "PBE0", "B3LYP"),
+        fast=lambda name, table: "un" in table or name in ("PS", "CA", "PBE0", "B3LYP"), together=1,
     ),
 )  # fmt: skip
 def test_energies_and_derivatives_agree_with_the_table_of_libxc_values(name, table, repository):

@@ -130,7 +130,7 @@ def test_without_the_correction(crystal, calculation):
     plain = calc.run()
     assert np.abs(plain.correction_av).max() == 0
     assert not any("forces" in event for event in plain.state.events)
-    corrected = calculation(crystal("sic_bent"), **settings).forces_of(plain.state)
+    corrected = calculation(crystal("sic_bent"), **settings).derived.forces(plain.state)
     missing_av = corrected.correction_av.numpy()
     np.testing.assert_allclose(plain.forces_av, corrected.force_av.numpy() - missing_av, atol=1e-10)
     assert plain.force_error > np.linalg.norm(missing_av, axis=1).max()

@@ -25,8 +25,7 @@ def space(request):
     return basis, Entries(basis, pairs, torch.float64), h_bb
 
 
-@pytest.mark.parametrize("bits", [8, 14])
-@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("bits", "compiled"), covering((8, 14), (True, False), together=1))
 def test_rectangles_are_those_of_the_whole_matrix(space, monkeypatch, bits, compiled):
     basis, entries, h_bb = space
     if not compiled:

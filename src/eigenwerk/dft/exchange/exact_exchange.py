@@ -15,12 +15,15 @@ import torch
 
 from eigenwerk.dft.exchange.compressed import applied, compressed, expectation
 from eigenwerk.dft.exchange.extrapolation import OperatorHistory
+from eigenwerk.dft.exchange.kernel import kernel_for
 from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pairs.mesh_orbitals import MeshOrbitals
 from eigenwerk.dft.exchange.pairs.pair_derivatives import exchange_derivatives
+from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pairs.pair_symmetry import applied_to_own
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalDerivatives, Term
 from eigenwerk.errors import ConvergenceError
 
@@ -47,6 +50,21 @@ class ExactExchange(Term):
         self._shares: np.ndarray | None = None
         self._orbitals: tuple[torch.Tensor, torch.Tensor] | None = None
         self._derived: tuple[ref[torch.Tensor], torch.Tensor, OrbitalDerivatives] | None = None
+
+    @staticmethod
+    def of(given: Parameters, atoms: PawAtoms) -> "ExactExchange | None":
+        """That between the orbitals on the basis of some atoms, None without."""
+        hybrid, basis = given.hybrid, atoms.basis
+        if hybrid is None or not hybrid.fraction:
+            return None
+        with atoms.runtime.trace.span("exact exchange"):
+            kernel = kernel_for(
+                basis.structure.lattice_cv, basis.kpoints, hybrid.screening, given.exchange_range, given.downsampling
+            )
+            return ExactExchange(ExchangeOperator(
+                atoms, kernel, hybrid.fraction, downsampling=given.downsampling, together=given.exchange_block,
+                grid=PairGrid.of(basis, given.pair_precision), single=given.exchange_single,
+            ))  # fmt: skip
 
     @property
     def atoms(self) -> PawAtoms:

@@ -11,7 +11,7 @@ import numpy as np
 from eigenwerk.dft.crystal.structure import Structure, away_from_vacuum, vacuum
 from eigenwerk.dft.settings.dataset import hund_moment
 from eigenwerk.dft.settings.parameters import Mixing
-from eigenwerk.io.paw.paw_xml import PawState
+from eigenwerk.io.paw.dataset import PawState
 from eigenwerk.units import BOHR_ANGSTROM
 
 ATOM_RADIUS = 2.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenwerk.dft.runs.open_shells.broken_symmetry import CARRIES
 from eigenwerk.dft.settings.dataset import open_shell_moment
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 
 SMALL = 0.1
 """Bohr magnetons of each atom to begin with."""

@@ -17,14 +17,14 @@ from itertools import combinations, product
 
 import torch
 
-from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.calculation import Calculation, Made
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.runs.open_shells.broken_symmetry import WHOLE
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.state import StartingPoint, State, wanted_bands
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.terms.energies import harris_energies
-from eigenwerk.io.paw.paw_xml import PawState
+from eigenwerk.io.paw.dataset import PawState
 from eigenwerk.linalg.products import inner
 from eigenwerk.units import HARTREE_EV
 
@@ -86,11 +86,7 @@ def evened_out(calculation: Calculation, moment: float) -> Calculation:
 
 def _brief(calculation: Calculation, parameters: Parameters) -> Calculation:
     brief = replace(parameters, stress=False, energy_tolerance=max(parameters.energy_tolerance, ROUGH))
-    other = Calculation(
-        calculation.structure, calculation.kpoints, brief, calculation.datasets, calculation.runtime, calculation.real
-    )
-    other.basis, other.atoms = calculation.basis, calculation.atoms
-    return other
+    return replace(calculation, parameters=brief, made=Made(calculation.atoms))
 
 
 def other_choices(calculation: Calculation, found: State, evened: State) -> list[Choice]:

@@ -20,7 +20,7 @@ from eigenwerk.dft.runs.saving.output_folder import OutputFolder
 from eigenwerk.dft.runs.saving.saving import Saver
 from eigenwerk.dft.runs.stopping import StopRules
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.motion.mover import Report
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 from eigenwerk.parallel.runtime import Runtime
@@ -82,14 +82,13 @@ class Image:
 
     def evaluate(self, asked: Arrangement) -> SurfacePoint:
         """A point of its surface; collective on its ranks.  Raises Stopped, or what `on_step` raises."""
-        active, given = self.active, self.active.calculation.parameters
+        active = self.active
         calculation = self.surface.calculation_at(asked)
         active.calculation = active.saver.calculation = calculation
         active.protect = self.callers.protect  # what is to be rescued is the image at work
         began = time.perf_counter()
         begin = self._begin(asked, calculation)
         ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked), repeatable=True)
-        calculation.parameters = given  # steps with a density that is kept are for the first arrangement
         if self.ground is None:
             words = unsearched_words(calculation, ground.state, "paths")
             active.note(*([f"image {self.number:02d}: {words}"] if words else []))
