@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.runs.open_shells.other_orbitals import MOST_JUDGED, NEAR, has_choices, in_part, ways_of
+from eigenwerk.dft.runs.open_shells.other_orbitals import EVEN_JUDGED, NEAR, has_choices, in_part, ways_of
 from eigenwerk.dft.runs.run import run_inputs
 from eigenwerk.units import HARTREE_EV
 
@@ -34,7 +34,7 @@ def test_shells_that_are_full_or_empty_leave_no_choice():
 def test_of_a_large_shell_the_lowest_choices_are_judged():
     eig_n = torch.linspace(-0.9, 0.9, 14, dtype=torch.float64) * NEAR
     ways = ways_of(eig_n, (eig_n < 0).double(), 0.0)
-    assert len(ways) == MOST_JUDGED and [cost for cost, _ in ways] == sorted(cost for cost, _ in ways)
+    assert len(ways) == EVEN_JUDGED + 1 and [cost for cost, _ in ways] == sorted(cost for cost, _ in ways)
 
 
 def test_open_d_and_f_shells_have_choices_and_p_shells_have_not():
@@ -50,9 +50,11 @@ def test_filled_in_part():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("symbol", "cutoff", "energy"), [("Ta", 240, -1.78778), ("Rh", 270, -1.36122)])
+@pytest.mark.parametrize(
+    ("symbol", "cutoff", "energy"), [("Ta", 240, -1.78778), ("Rh", 270, -1.36122), ("Y", 276, -1.16328)]
+)
 def test_atoms_end_in_the_lowest_known_state(tmp_path, symbol, cutoff, energy):
-    """The first state found lies 77 and 225 meV higher; the best of 13 to 32 starts is asked for."""
+    """The first state found lies 77, 225 and 3.4 meV higher; the best of 13 to 32 starts is asked for."""
     (tmp_path / "INCAR").write_text(f"ENCUT = {cutoff}\nISPIN = 2\nISMEAR = 0\nSIGMA = 0.05\n")
     (tmp_path / "KPOINTS").write_text("Gamma\n0\nGamma\n1 1 1\n")
     cell = "6.5 0 0\n0 7.0 0\n0 0 7.5"

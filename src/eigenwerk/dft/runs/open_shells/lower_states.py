@@ -157,9 +157,9 @@ class LowerStates:
         state, words = ground.state, "other fillings of the open shell: its electrons spread evenly, to rank them"
         even = evened_out(calculation, state.moment or 0.0)
         ground, evened = self._aside(ground, even, StartingPoint(state.density, state.coeff_sknG), words)
-        starts = [choice.start for choice in other_choices(calculation, evened)]
+        starts = [choice.start for choice in other_choices(calculation, state, evened)]
         if in_part(ground.state.occupations.occ_skn):
-            starts = [StartingPoint(calculation.symmetrise(calculation.starting_density())), *starts[:-1]]
+            starts = [StartingPoint(calculation.symmetrise(calculation.starting_density())), *starts]
         cold, found = begun_cold(calculation), list[State]()
         for number, start in enumerate(starts, 1):
             words = f"once more, with other orbitals filled ({number} of {len(starts)})"
@@ -167,7 +167,7 @@ class LowerStates:
             found.append(other)
         best = min(found, key=lambda state: state.energies.free)
         above = best.energies.free - ground.state.energies.free
-        same = best.converged and abs(above) < given.energy_tolerance
+        same = best.converged and abs(above) < cold.parameters.energy_tolerance
         if not calculation.runtime.world.all(above < given.width and not same):
             self.note(f"{len(starts)} other fillings of the open shell were tried: none is lower")
             return ground

@@ -1,12 +1,14 @@
 """Which orbitals near the Fermi level hold the electrons of an atom: other choices than that of the state found.
 
 A free atom with open d or f shells has a self-consistent state for almost every choice, up to 0.2 eV apart (Rh): the
-way of mixing decides which is found.  Each choice is judged by the energy of orbitals that favour none, those of a
-state whose electrons are spread evenly over the levels near the Fermi level,
+way of mixing decides which is found.  Each choice is judged by the energy of its orbitals before they relax,
 
     E = Σ f <ψ|H[n]|ψ> − double counting of n,    n = Σ f |ψ|²,
 
-an upper bound of what it leads to; relaxation (0.05 to 0.1 eV) still mixes the order up, so the best few are tried.
+an upper bound of what it leads to.  Relaxation mixes the order up: by 0.1 to 0.5 eV for orbitals of the state found,
+which favour its own choice; less for those of a state whose electrons are spread evenly over the levels near the Fermi
+level (Ta, Y: the best comes first), but these know less of electrons that s and d levels share (Ir, Fe).  So the best
+few of both are tried.
 """
 
 from collections.abc import Sequence
@@ -29,14 +31,21 @@ from eigenwerk.units import HARTREE_EV
 NEAR = 2.0 / HARTREE_EV
 """Orbitals so near the Fermi level (hartree) may change their electrons."""
 
-MOST_JUDGED, MOST_TRIED = 60, 4
-"""Choices whose energies are compared, those with the lowest sum of levels; those that are tried."""
+MOST_JUDGED, MOST_TRIED = 24, 5
+"""Choices of orbitals of the state found whose energies are compared, those with the lowest sum of levels; those that
+are tried."""
+
+EVEN_JUDGED, EVEN_TRIED = 60, 3
+"""The same for orbitals of the state with evenly spread electrons."""
 
 COLD = 0.1
 """Share of the width of smearing with which a choice begins: whole electrons keep their orbitals."""
 
 COLD_STEPS = 20
 """Steps of a choice before it is judged."""
+
+ROUGH = 1e-3 / HARTREE_EV
+"""What the energy of a choice is found to, hartree, unless less is asked for: the best one is solved to the end."""
 
 EVEN, EVEN_STEPS = 0.5 / HARTREE_EV, 15
 """Width of smearing (hartree) and steps of the state with evenly spread electrons."""
@@ -76,22 +85,33 @@ def evened_out(calculation: Calculation, moment: float) -> Calculation:
 
 
 def _brief(calculation: Calculation, parameters: Parameters) -> Calculation:
-    brief = replace(parameters, stress=False)
+    brief = replace(parameters, stress=False, energy_tolerance=max(parameters.energy_tolerance, ROUGH))
     return replace(calculation, parameters=brief, made=Made(calculation.atoms))
 
 
-def other_choices(calculation: Calculation, state: State) -> list[Choice]:
-    """The most promising choices of orbitals, the lowest energy first; state: that of `evened_out`.
+def other_choices(calculation: Calculation, found: State, evened: State) -> list[Choice]:
+    """The most promising choices besides that of the state found, those of its orbitals first; evened: see
+    `evened_out`.
 
     Each spin keeps its number of electrons.  For collinear spins and one k-point.
     """
+    own, even = _ways(found)[1 : MOST_JUDGED + 1], _ways(evened)[:EVEN_JUDGED]
+    return [*_best(calculation, found, own)[:MOST_TRIED], *_best(calculation, evened, even)[:EVEN_TRIED]]
+
+
+def _best(calculation: Calculation, state: State, occ_xskn: Sequence[torch.Tensor]) -> list[Choice]:
+    """Choices of the orbitals of a state, the lowest energy first."""
+    choices = [_choice(calculation, state, occ_skn) for occ_skn in occ_xskn]
+    return sorted(choices, key=lambda one: one.energy)
+
+
+def _ways(state: State) -> list[torch.Tensor]:
+    """Occupations (s, 1, n) of both spins, the lowest sum of levels first: at low temperature that of the state."""
     eig_sn, occ_sn = state.eig_skn[:, 0], state.occupations.occ_skn[:, 0]
     level_s = state.occupations.fermi_level_s
     ways_s = [ways_of(eig_n, occ_n, level) for eig_n, occ_n, level in zip(eig_sn, occ_sn, level_s, strict=True)]
     all_ways = [(sum(cost for cost, _ in both), [filled for _, filled in both]) for both in product(*ways_s)]
-    sorted_ways = sorted(all_ways, key=lambda one: one[0])[:MOST_JUDGED]
-    choices = [_choice(calculation, state, torch.stack(filled)[:, None]) for _, filled in sorted_ways]
-    return sorted(choices, key=lambda one: one.energy)[:MOST_TRIED]
+    return [torch.stack(filled)[:, None] for _, filled in sorted(all_ways, key=lambda one: one[0])]
 
 
 def ways_of(eig_n: torch.Tensor, occ_n: torch.Tensor, level: float) -> list[tuple[float, torch.Tensor]]:
@@ -110,7 +130,7 @@ def ways_of(eig_n: torch.Tensor, occ_n: torch.Tensor, level: float) -> list[tupl
         filled_n[:below] = 1.0
         filled_n[list(chosen)] = 1.0
         ways.append((float(((filled_n - lowest_n) * eig_n).sum()), filled_n))
-    return sorted(ways, key=lambda one: one[0])[:MOST_JUDGED]
+    return sorted(ways, key=lambda one: one[0])[: EVEN_JUDGED + 1]
 
 
 def _choice(calculation: Calculation, state: State, occ_skn: torch.Tensor) -> Choice:
