@@ -16,9 +16,9 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 83508
-MOST_FILES = 703
-MOST_TRACKED = 1496
+MOST_LINES = 83800
+MOST_FILES = 690
+MOST_TRACKED = 1484
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {

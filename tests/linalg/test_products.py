@@ -3,7 +3,7 @@
 import torch
 
 from eigenwerk.linalg import products
-from eigenwerk.linalg.long_vectors import plain, stretches
+from eigenwerk.linalg.long_vectors import plain
 from eigenwerk.linalg.products import combine_long, inner
 from standard_matrix import starts
 
@@ -19,8 +19,8 @@ def test_sums_of_single_precision_vectors_are_double():
 
 def test_no_double_copy_is_longer_than_a_stretch(monkeypatch):
     """Vectors of a nucleus fill the memory: one test by a copy of all of them ended a run."""
-    monkeypatch.setattr("eigenwerk.linalg.long_vectors.stretches.STRETCH_BYTES", 8 * 100)
-    doubled, sizes = stretches.doubled, []
+    monkeypatch.setattr("eigenwerk.linalg.long_vectors.plain.STRETCH_BYTES", 8 * 100)
+    doubled, sizes = plain.doubled, []
     for module in (plain, products):
         monkeypatch.setattr(module, "doubled", lambda a: sizes.append(a.numel()) or doubled(a))
     a = starts(3, 1000, torch.float32)[0]
@@ -30,14 +30,14 @@ def test_no_double_copy_is_longer_than_a_stretch(monkeypatch):
 
 
 def test_stretches_conjugate_and_see_every_component(monkeypatch, random_tensor):
-    monkeypatch.setattr("eigenwerk.linalg.long_vectors.stretches.STRETCH_BYTES", 8 * 5 * 7)
+    monkeypatch.setattr("eigenwerk.linalg.long_vectors.plain.STRETCH_BYTES", 8 * 5 * 7)
     a, b = (random_tensor(1, n, 100, dtype=torch.complex64, seed=n) for n in (2, 3))
     exact = a.to(torch.complex128).conj() @ b.to(torch.complex128).mT
     torch.testing.assert_close(inner(a, b, in_double=True), exact, atol=1e-13, rtol=0)
 
 
 def test_combinations_may_take_the_memory_of_what_they_are_made_of(monkeypatch):
-    monkeypatch.setattr("eigenwerk.linalg.long_vectors.stretches.STRETCH_BYTES", 8 * 9 * 10)
+    monkeypatch.setattr("eigenwerk.linalg.long_vectors.plain.STRETCH_BYTES", 8 * 9 * 10)
     x_mx, c_mn = starts(6, 95)[0], starts(3, 6)[0].T
     wanted = c_mn.T @ x_mx
     torch.testing.assert_close(combine_long(c_mn, x_mx), wanted, atol=1e-14, rtol=0)

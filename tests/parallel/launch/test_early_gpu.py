@@ -2,7 +2,7 @@
 
 import pytest
 
-from eigenwerk.parallel.launch import early_gpu
+from eigenwerk.parallel.launch import gpus
 from eigenwerk.parallel.launch.gpus import wake_gpu
 
 
@@ -23,8 +23,8 @@ class Driver:
 @pytest.fixture
 def driver(monkeypatch):
     driver = Driver()
-    monkeypatch.setattr(early_gpu.ctypes, "CDLL", lambda name: driver)
-    monkeypatch.setattr(early_gpu, "count_gpus", lambda: 2)
+    monkeypatch.setattr(gpus.ctypes, "CDLL", lambda name: driver)
+    monkeypatch.setattr(gpus, "count_gpus", lambda: 2)
     return driver
 
 
@@ -47,7 +47,7 @@ def test_one_gpu_for_all_ranks_is_woken_by_each(driver):
 
 def test_processor_machine_without_gpu_and_wrong_words_wake_nothing(driver, monkeypatch):
     assert wake_gpu("cpu") is None and wake_gpu("cuda:x") is None
-    monkeypatch.setattr(early_gpu, "count_gpus", lambda: 0)
+    monkeypatch.setattr(gpus, "count_gpus", lambda: 0)
     assert wake_gpu("auto") is None and not driver.calls
 
 
@@ -59,5 +59,5 @@ def test_driver_that_fails_or_is_missing_is_no_error_here(driver, monkeypatch):
     def missing(name):
         raise OSError(name)
 
-    monkeypatch.setattr(early_gpu.ctypes, "CDLL", missing)
+    monkeypatch.setattr(gpus.ctypes, "CDLL", missing)
     wake_gpu("cuda").join(10)
