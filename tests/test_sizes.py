@@ -16,9 +16,9 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 83800
-MOST_FILES = 690
-MOST_TRACKED = 1484
+MOST_LINES = 84166
+MOST_FILES = 699
+MOST_TRACKED = 1500
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {
@@ -32,12 +32,11 @@ LONG_FUNCTIONS: dict[str, int] = {
 }
 
 MANY_IMPORTS: dict[str, int] = {
-    "eigenwerk.dft.inputs.builder": 43,
+    "eigenwerk.dft.inputs.builder": 42,
     "eigenwerk.dft.inputs.inputs": 26,
-    "eigenwerk.dft.runs.active_run": 32,
+    "eigenwerk.dft.runs.active_run": 33,
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
-    "eigenwerk.dft.runs.quantities.records": 26,
-    "eigenwerk.dft.runs.saving.saving": 29,
+    "eigenwerk.dft.runs.saving.saving": 30,
 }
 
 

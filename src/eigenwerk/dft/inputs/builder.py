@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from eigenwerk.dft.basis.grids import GridSizes, sphere_radius
+from eigenwerk.dft.basis.grids import GridSizes, sphere_radius, wave_limits
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts, count_plane_waves
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
@@ -71,7 +71,6 @@ from eigenwerk.dft.inputs.steps.parameters import loop_settings, mixing, solver_
 from eigenwerk.dft.inputs.steps.projections import sphere_projection
 from eigenwerk.dft.inputs.steps.real_space import check_spheres, projector_accuracy
 from eigenwerk.dft.inputs.tags_in_force import Computed, number, tell_idle, whole
-from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.plan.job_size import JobSize, job_size, with_lists
 from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import processor

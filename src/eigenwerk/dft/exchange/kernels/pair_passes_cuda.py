@@ -16,7 +16,7 @@ import torch
 
 from eigenwerk.dft.exchange.kernels.pair_loops import PairTable
 from eigenwerk.dft.exchange.kernels.pair_loops_cuda import C_REAL, tables_by_point
-from eigenwerk.dft.exchange.pairs.pair_charges import HARMONICS, PairCharges
+from eigenwerk.dft.exchange.pairs.pair_charges import PairCharges
 from eigenwerk.parallel.kernels.cuda import integer, kernel, maybe_pointer, number, pointer, shared_bytes
 
 SOURCE = "".join(
@@ -109,9 +109,9 @@ class LaunchShape:
         by_registers = REGISTERS // (self.threads * REGISTERS_OF_THREAD * itemsize // 8)
         return max(1, min(BLOCKS, by_registers, most_bytes // self.plane_bytes))
 
-    def macros(self, real: str, blocks: int) -> list[str]:
+    def macros(self, real: str, blocks: int, harmonics: int) -> list[str]:
         """For the source."""
-        found = [f"REAL={real}", f"HARMONICS={HARMONICS}", f"THREADS={self.threads}", f"BLOCKS={blocks}"]
+        found = [f"REAL={real}", f"HARMONICS={harmonics}", f"THREADS={self.threads}", f"BLOCKS={blocks}"]
         found += [f"TILE={TILE}", f"COLUMN_THREADS={self.column_threads}", f"PITCH={self.pitch}"]
         found += [f"TOGETHER={self.together}"]
         for axis, (size, (a, b)) in enumerate(zip(self.size_c, self.factors_c, strict=True), 1):
@@ -251,11 +251,11 @@ class Passed:
 class PairPasses:
     """The passes for a grid, a device and a type of numbers."""
 
-    def __init__(self, shape: LaunchShape, device: torch.device, dtype: torch.dtype):
+    def __init__(self, shape: LaunchShape, device: torch.device, dtype: torch.dtype, harmonics: int):
         self.shape = shape
         index, itemsize = device.index or 0, torch.empty(0, dtype=dtype).element_size()
         blocks = shape.blocks(shared_bytes(device.index or 0), itemsize)
-        macros = shape.macros(C_REAL[dtype], blocks)
+        macros = shape.macros(C_REAL[dtype], blocks, harmonics)
         names = "planes_there", "columns", "planes_back"
         there, columns, back = (kernel(SOURCE, name, index, *macros) for name in names)
         self._there, self._back = there.with_shared(shape.plane_bytes), back.with_shared(shape.plane_bytes)
@@ -315,7 +315,7 @@ class PairPasses:
             pointer(columns.interaction_qxj), q, turns, maybe_pointer(weight_x), maybe_pointer(square_nxj), kept, t,
         )  # fmt: skip
         parts = len(back.part_e)
-        partial = field.new_empty((len(field), parts, HARMONICS))
+        partial = field.new_empty((len(field), parts, charges.harmonics))
         potential_xR = u_tR.new_empty((len(field), points)) if potential else None
         lists = back.first_x, back.points_e, back.address_p, back.table_pL
         self._back(
@@ -338,7 +338,9 @@ class PairPasses:
         return Passed(integral_xA, potential_xR, None if square_qR is None else square_qR.flatten(1))
 
 
-def passes(size_c: tuple[int, int, int], device: torch.device, dtype: torch.dtype) -> PairPasses | None:
+def passes(
+    size_c: tuple[int, int, int], device: torch.device, dtype: torch.dtype, harmonics: int
+) -> PairPasses | None:
     """Those for a grid; None if they do not cover it."""
     shape = LaunchShape.of(size_c, torch.empty(0, dtype=dtype).element_size(), shared_bytes(device.index or 0))
-    return None if shape is None else PairPasses(shape, device, dtype)
+    return None if shape is None else PairPasses(shape, device, dtype, harmonics)
