@@ -71,7 +71,7 @@ def test_reading_the_basis_once_or_twice_is_the_same(both_at_once, dtype, rows, 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.complex64, torch.complex128])
 def test_the_plain_twin_multiplies_and_takes_out_in_double(dtype, monkeypatch):
-    monkeypatch.setattr("eigenwerk.linalg.long_vectors.stretches.STRETCH_BYTES", 8 * 5 * 70)
+    monkeypatch.setattr("eigenwerk.linalg.long_vectors.plain.STRETCH_BYTES", 8 * 5 * 70)
     parts = 2 if dtype.is_complex else 1
     numbers = vectors(7, 300 * parts, torch.float64)
     numbers = numbers.contiguous() if parts == 1 else torch.view_as_complex(numbers.reshape(7, 300, 2))
