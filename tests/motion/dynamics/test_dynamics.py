@@ -8,7 +8,7 @@ import pytest
 from eigenwerk.errors import InputError
 from eigenwerk.motion.dynamics.build import dynamics
 from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
-from eigenwerk.motion.dynamics.guards import nearest_pair
+from eigenwerk.motion.dynamics.trajectory import nearest_pair
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 from moving_crystals import HarmonicCrystal

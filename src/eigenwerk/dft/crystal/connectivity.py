@@ -7,8 +7,8 @@ each other: van der Waals radii are covalent ones and 0.8 Å (L. Pauling, The Na
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.io.vasp.elements import COVALENT_RADII, OTHER_RADIUS
 from eigenwerk.lattice_reduction import heights
-from eigenwerk.motion.relaxation.hessian.neighbours import COVALENT_RADII, OTHER_RADIUS
 from eigenwerk.units import BOHR_ANGSTROM
 
 VAN_DER_WAALS, LOOSE = 0.8, 0.35

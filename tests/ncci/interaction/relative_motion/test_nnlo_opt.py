@@ -6,7 +6,7 @@ import pytest
 from eigenwerk.ncci.interaction.files import interaction
 from eigenwerk.ncci.interaction.relative_motion import nnlo_opt as chiral
 from eigenwerk.ncci.interaction.relative_motion import oscillator
-from eigenwerk.ncci.interaction.relative_motion.partial_waves import angles, momentum_transfer, project, spin_matrices
+from eigenwerk.ncci.interaction.relative_motion.nnlo_opt import angles, momentum_transfer, project, spin_matrices
 from eigenwerk.ncci.interaction.relative_motion.pion_exchange import Components
 from eigenwerk.units import HBAR_C_MEV_FM
 from scattering import bound_state, hamiltonian, phase_shifts, scattering_length
