@@ -22,7 +22,6 @@ MOST_TRACKED = 1496
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {
-    "eigenwerk.dft.calculation": 423,
     "eigenwerk.dft.exchange.pairs.mesh_orbitals": 403,
     "eigenwerk.dft.scf.loop": 407,
 }
@@ -43,7 +42,7 @@ LONG_FUNCTIONS: dict[str, int] = {
 MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.cli.ncci": 28,
     "eigenwerk.cli.run": 34,
-    "eigenwerk.dft.calculation": 43,
+    "eigenwerk.dft.calculation": 40,
     "eigenwerk.dft.inputs.builder": 43,
     "eigenwerk.dft.inputs.inputs": 26,
     "eigenwerk.dft.runs.active_run": 32,

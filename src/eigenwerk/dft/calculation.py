@@ -21,11 +21,8 @@ from eigenwerk.dft.density.symmetrise import UNSYMMETRIC, Symmetriser, make_symm
 from eigenwerk.dft.derivatives.forces import Forces, correction, forces
 from eigenwerk.dft.derivatives.pulay import cutoff_slope, pulay_pressure
 from eigenwerk.dft.derivatives.stress import stress
+from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
-from eigenwerk.dft.exchange.kernel import kernel_for
-from eigenwerk.dft.exchange.one_centre import OneCentreExchange
-from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
 from eigenwerk.dft.filling.occupations import make_smearing
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
@@ -42,10 +39,10 @@ from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, System
 from eigenwerk.dft.settings.mixing_extent import screens_locally, smallest_factor
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.spin.forms import FORMS
-from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
+from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.reference_atoms import reference_energy
-from eigenwerk.dft.terms.term import Term
+from eigenwerk.dft.terms.term import Scene
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw.paw_xml import PawDataset
@@ -179,47 +176,27 @@ class Calculation:
         limits = wave_limits(self.structure, self.basis.grids, self.parameters.cutoff)
         return {s: filtered_projectors(self.datasets[s], limits, accuracy[s]) for s in self.structure.species}
 
+    @property
+    def scene(self) -> Scene:
+        """What the terms of the energy are made for: densities with the symmetry of the k-points."""
+        return Scene(self.atoms, self.parameters, self.kpoints.symmetry)
+
     @cached_property
     def builder(self) -> PotentialBuilder:
-        """Density -> potential, for densities with the symmetry of the k-points."""
-        terms = make_terms(self.parameters, self.atoms, self.kpoints.symmetry)
-        return PotentialBuilder(self.atoms, [*terms, *self._exchange_terms()])
+        """Density -> potential, for such densities."""
+        return potential_builder(self.scene)
 
-    def _exchange_terms(self) -> list[Term]:
-        """Those of exact exchange, if there is any."""
-        hybrid = self.parameters.hybrid
-        if hybrid is None or self.exchange is None:
-            return []
-        given = self.parameters
-        in_spheres = OneCentreExchange(
-            self.atoms, hybrid.fraction, hybrid.screening, given.pair_precision, given.core_screened
-        )
-        return [in_spheres, self.exchange]
-
-    @cached_property
+    @property
     def exchange(self) -> ExactExchange | None:
         """The exact exchange between orbitals, None without."""
-        hybrid = self.parameters.hybrid
-        if hybrid is None or not hybrid.fraction:
-            return None
-        with self.runtime.trace.span("exact exchange"):
-            given = self.parameters
-            kernel = kernel_for(
-                self.structure.lattice_cv, self.kpoints, hybrid.screening, given.exchange_range, given.downsampling
-            )
-            operator = ExchangeOperator(
-                self.atoms, kernel, hybrid.fraction, downsampling=given.downsampling, together=given.exchange_block,
-                grid=PairGrid.of(self.basis, given.pair_precision), single=given.exchange_single,
-            )
-            return ExactExchange(operator)
+        return self.builder.term(ExactExchange)
 
     def _outer(self) -> ExchangeLoop | None:
         """The self-consistency of exact exchange, None without."""
         if self.exchange is None:
             return None
-        semilocal = make_terms(replace(self.parameters, hybrid=None), self.atoms, self.kpoints.symmetry)
         return ExchangeLoop(
-            self.exchange, self.builder, PotentialBuilder(self.atoms, semilocal), self.parameters.energy_tolerance,
+            self.exchange, self.builder, potential_builder(self.scene.semilocal), self.parameters.energy_tolerance,
             CORES[self.parameters.core_screened],
         )
 
@@ -328,8 +305,8 @@ class Calculation:
             if potential.rows is None or atoms is self.atoms:
                 return potential
             # rows of terms belong to k-points; those of exchange are made of orbitals, first of semilocal ones
-            start = given if self.exchange is None else replace(given, hybrid=None)
-            return PotentialBuilder(atoms, make_terms(start, atoms, self.kpoints.symmetry))(density)
+            scene = self.scene if self.exchange is None else self.scene.semilocal
+            return potential_builder(replace(scene, atoms=atoms))(density)
 
         def renew(atoms: PawAtoms) -> Callable[[torch.Tensor], Potential]:
             assert self.exchange is not None

@@ -8,6 +8,7 @@ is that of its tangent, E_x[γ₀] + Tr V_x[γ₀] (γ - γ₀), which agrees wi
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import ClassVar, Self
 from weakref import ref
 
 import numpy as np
@@ -15,13 +16,15 @@ import torch
 
 from eigenwerk.dft.exchange.compressed import applied, compressed, expectation
 from eigenwerk.dft.exchange.extrapolation import OperatorHistory
+from eigenwerk.dft.exchange.kernel import kernel_for
 from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pairs.mesh_orbitals import MeshOrbitals
 from eigenwerk.dft.exchange.pairs.pair_derivatives import exchange_derivatives
+from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pairs.pair_symmetry import applied_to_own
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalDerivatives, Term
+from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalDerivatives, Scene, Term
 from eigenwerk.errors import ConvergenceError
 
 NAME = "exact exchange"
@@ -38,6 +41,25 @@ class ExactExchange(Term):
     rows: of the operator in use, None before there are orbitals; energy: E_x[γ₀] of what it was made of, hartree;
     applications: how often orbitals were given; doubled: whether pairs have changed to double precision.
     """
+
+    words: ClassVar = {NAME: "between the smooth orbitals, with compensation charges"}
+    needs = frozenset()
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self | None:
+        """With a hybrid that has a share of exact exchange."""
+        given, hybrid = scene.parameters, scene.parameters.hybrid
+        if hybrid is None or not hybrid.fraction:
+            return None
+        basis = scene.atoms.basis
+        with basis.runtime.trace.span("exact exchange"):
+            kernel = kernel_for(
+                basis.structure.lattice_cv, basis.kpoints, hybrid.screening, given.exchange_range, given.downsampling
+            )
+            return cls(ExchangeOperator(
+                scene.atoms, kernel, hybrid.fraction, downsampling=given.downsampling, together=given.exchange_block,
+                grid=PairGrid.of(basis, given.pair_precision), single=given.exchange_single,
+            ))  # fmt: skip
 
     def __init__(self, operator: ExchangeOperator):
         self.operator, self.applications, self.doubled = operator, 0, False

@@ -5,6 +5,8 @@
 It is no part of any energy that is given: orbitals found with it are where a search begins.
 """
 
+from typing import ClassVar
+
 import numpy as np
 import torch
 
@@ -13,7 +15,9 @@ from eigenwerk.dft.terms.term import Charges, Contribution, Term
 
 
 class LocalField(Term):
-    """The fields of all atoms, for densities of two spins."""
+    """The fields of all atoms, for densities of two spins; no settings ask for it, a search does."""
+
+    words: ClassVar = {"local field": "that holds moments, in no energy that is given"}
 
     def __init__(self, atoms: PawAtoms, field_a: np.ndarray):
         """field_a: h, hartree."""
