@@ -14,19 +14,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from eigenwerk.dft.basis.grids import GridSizes
-from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.inputs.builder import InputsBuilder
+from eigenwerk.dft.inputs.builder import fill
 from eigenwerk.dft.inputs.checks import check_constraints
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.fitting_files import misfit_of_waves
+from eigenwerk.dft.inputs.parts import InputParts
 from eigenwerk.dft.inputs.restart import (
     CHARGE_FILE,
     WAVE_FILE,
-    Restart,
     check_charge_file,
     choose_restart,
     without_waves,
@@ -36,7 +35,6 @@ from eigenwerk.dft.inputs.steps.motion import MotionRequest
 from eigenwerk.dft.inputs.tags_in_force import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.parameters import USER_TAGS, Parameters, changed_tags
 from eigenwerk.errors import InputError
@@ -51,30 +49,6 @@ Part = TypeVar("Part")
 
 SAME = 1e-7
 """Largest difference of lattice vectors (bohr), places and k-points (fractions) that are the same."""
-
-
-@dataclass(frozen=True, eq=False)
-class InputParts:
-    """The parts of a calculation; None where the input does not allow to make them.
-
-    structure: in bohr, exactly symmetric under the operations found within SYMPREC (poscar has it as given);
-    symmetry: of the structure, also that of kpoints; size: what the cost depends on; memory: of one process on a
-    processor; images: of a path, both end points among them.
-    """
-
-    poscar: Poscar | None = None
-    structure: Structure | None = None
-    symmetry: Symmetry | None = None
-    kpoints: KPoints | None = None
-    parameters: Parameters | None = None
-    grids: GridSizes | None = None
-    waves: PlaneWaveCounts | None = None
-    size: JobSize | None = None
-    memory: MemoryEstimate | None = None
-    bands: BandRequest | None = None
-    motion: MotionRequest | None = None
-    keeps_orbitals: bool = True
-    images: tuple[Poscar, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +138,7 @@ class Inputs:
     @property
     def bands(self) -> BandRequest:
         """What bands are wanted besides those of these points."""
-        return self._need(self.parts.bands)
+        return self._need(self.parts.requested)
 
     @property
     def motion(self) -> MotionRequest | None:
@@ -240,56 +214,28 @@ def read_inputs(
     places = tuple(dict.fromkeys([Path(output_folder or folder), folder]))
     restart, computed = choose_restart(usable, places, findings)
     computed |= _mesh_tags(usable, kpoints_file is not None or kpoints_broken, findings)
-    if poscar is None:
-        return _inputs(folder, texts, incar, usable, kpoints_file, computed, restart, findings, images=images)
-    builder = InputsBuilder(
-        usable, poscar, kpoints_file, kpoints_broken, findings, computed, second_file=second_file, path_words=bands,
-        fixed_density=restart.fixed,
-    )
-    builder.fill()
-    if restart.file is not None and restart.file.name == WAVE_FILE and builder.kpoints and builder.parameters:
+    known: dict[str, Any] = {
+        "incar": usable, "poscar": poscar, "kpoints_file": kpoints_file, "kpoints_broken": kpoints_broken,
+        "findings": findings, "computed": computed, "second_file": second_file, "path_words": bands,
+        "fixed_density": restart.fixed, "images": images,
+    }  # fmt: skip
+    if poscar is not None:
+        fill(known)
+    parts = InputParts.of(known)
+    if restart.file is not None and restart.file.name == WAVE_FILE and parts.kpoints and parts.parameters:
         with findings.collecting(WAVE_FILE):
-            if why := misfit_of_waves(read_wavecar(restart.file), builder.kpoints.point_kc):
+            if why := misfit_of_waves(read_wavecar(restart.file), parts.kpoints.point_kc):
                 restart, computed = without_waves(usable, places, why, findings)
-                builder.computed |= computed
-    if restart.file is not None and restart.file.name == CHARGE_FILE and builder.structure and builder.cutoff:
+                known["computed"] |= computed
+    data: dict[str, DataSet] = known.get("datasets", {})
+    if restart.file is not None and restart.file.name == CHARGE_FILE and parts.structure and known.get("cutoff"):
         with findings.collecting(CHARGE_FILE):
-            check_charge_file(restart, builder.structure, builder.cutoff, builder.datasets, findings)
-    return _inputs(folder, texts, incar, usable, kpoints_file, builder.computed, restart, findings, builder, images)
-
-
-def _inputs(
-    folder: Path,
-    texts: InputTexts,
-    incar: Incar,
-    usable: Incar,
-    kpoints_file: KpointsFile | None,
-    computed: dict[str, Computed],
-    restart: Restart,
-    findings: Findings,
-    builder: InputsBuilder | None = None,
-    images: tuple[Poscar, ...] = (),
-) -> Inputs:
-    parts = InputParts(images=images)
-    if builder is not None:
-        parts = InputParts(
-            builder.poscar, builder.structure, builder.symmetry, builder.kpoints, builder.parameters, builder.grids,
-            builder.waves,
-            builder.size, builder.memory, builder.bands, builder.motion, builder.keeps_orbitals, images,
-        )  # fmt: skip
+            check_charge_file(restart, parts.structure, known["cutoff"], data, findings)
     return Inputs(
-        folder=folder,
-        texts=texts,
-        incar=incar,
-        kpoints_file=kpoints_file,
-        data={} if builder is None else builder.datasets,
-        settings=settings_in_force(usable, computed),
-        problems=tuple(findings.problems),
-        restart=restart.kind,
-        restart_file=restart.file,
-        parts=parts,
-        fixed_density=restart.fixed,
-    )
+        folder=folder, texts=texts, incar=incar, kpoints_file=kpoints_file, data=data,
+        settings=settings_in_force(usable, known["computed"]), problems=tuple(findings.problems),
+        restart=restart.kind, restart_file=restart.file, parts=parts, fixed_density=restart.fixed,
+    )  # fmt: skip
 
 
 def _incar(folder: Path, texts: InputTexts, findings: Findings) -> Incar:
