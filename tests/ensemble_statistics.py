@@ -1,10 +1,12 @@
 """What a trajectory says of its ensemble, as probabilities: small ones speak against it."""
 
 import numpy as np
-from scipy import stats
 
 from eigenwerk.motion.dynamics.trajectory import KILOBAR
 from eigenwerk.units import AMU_EV_FS2_PER_ANGSTROM2
+from when_used import when_used
+
+stats = when_used("scipy", "stats")  # 1 s to load, for all that collect tests
 
 
 def correlation_time(series_n):

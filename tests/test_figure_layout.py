@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from covering import but_slow
 from eigenwerk.figure_layout import legend_above, numbers, ready
 from eigenwerk.io.vasp.input.poscar import parse_poscar
 from eigenwerk.io.vasp.output.record import StepRecord
@@ -199,7 +200,11 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+ONE_OF_A_KIND = {case.split(",")[0].split(" ")[0]: case for case in CASES}
+"""Kind of picture -> the last one of it; the others are slow."""
+
+
+@pytest.mark.parametrize("case", but_slow(tuple(CASES), *CASES.keys() - ONE_OF_A_KIND.values()))
 def test_words_stand_apart_and_whole(case):
     assert faults_of(CASES[case]()) == []
 

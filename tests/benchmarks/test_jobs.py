@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from covering import but_slow
 from eigenwerk.dft.inputs.inputs import read_inputs
 
 SIZES = {
@@ -64,7 +65,7 @@ def test_a_job_is_made_where_it_is_asked_for_by_name(repository, made, tmp_path)
         tool["folder_or_job"]("pdo5")
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", but_slow(tuple(SIZES), "si512"))
 def test_jobs_are_ready_to_run_and_have_the_promised_size(made, name):
     inputs = read_inputs(made / name)
     assert [str(problem) for problem in inputs.errors] == []

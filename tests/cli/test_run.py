@@ -14,6 +14,7 @@ from eigenwerk.cli.main import main
 from eigenwerk.cli.run import available_threads, long_step_words, seconds_of
 from eigenwerk.cli.running.ending import jsonable
 from eigenwerk.cli.running.text import heading, threads_row
+from eigenwerk.cli.running.view import RunView
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.hdf5.hdf5_state import read_state
 from eigenwerk.io.vasp.elements import formula
@@ -142,9 +143,22 @@ def test_folders_that_cannot_be_used_are_2(folder, tmp_path, capsys):
     assert names(path) == INPUTS
 
 
-def test_file_that_cannot_be_written_is_2_after_the_summary(folder, capsys):
+def test_file_that_cannot_be_written_is_2_and_known_before_the_first_step(folder, capsys):
     path = folder(NELM=2)
     (path / "OSZICAR").mkdir()
+    assert main(["run", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert "cannot write" in err and "a folder of this name exists" in err and " step " not in out
+
+
+def test_file_that_cannot_be_written_any_more_is_2_after_the_summary(folder, capsys, monkeypatch):
+    path, begin = folder(NELM=2), RunView.begin
+
+    def with_a_folder(view):
+        (path / "OSZICAR").mkdir(exist_ok=True)
+        begin(view)
+
+    monkeypatch.setattr(RunView, "begin", with_a_folder)
     assert main(["run", str(path)]) == 2
     out, _ = capsys.readouterr()
     assert "cannot write" in out and "free energy" in out and (path / "vasprun.xml").is_file()
@@ -237,6 +251,7 @@ def test_times_are_read_as_schedulers_write_them():
     assert [seconds_of(text) for text in ("90", "1.5", "2:05", "1:00:00", "1-02:00:00")] == [90, 1.5, 125, 3600, 93600]
 
 
+@pytest.mark.slow
 def test_run_that_is_out_of_time_ends_with_3_and_its_last_step(folder):
     path = folder(EDIFF="1E-30", NELM=2000)
     process = start(path, "--max-time", "12")  # ends the process if a step takes long, so not that of the tests
@@ -296,6 +311,7 @@ Cartesian
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_stopped_goes_on_where_it_was(folder):
     """Seven aluminium atoms: five steps and those after the restart are as many as without it, by the command alone."""
     metal = {"ENCUT": 120, "ISMEAR": 1, "SIGMA": 0.2, "EDIFF": "1E-6", "NBANDS": 17}
@@ -315,16 +331,31 @@ def test_a_run_that_stopped_goes_on_where_it_was(folder):
     assert len(steps_of_run(0, ISTART=1)[0]) <= 3, "nothing is left to do"
 
 
-def test_a_hybrid_begins_with_the_orbitals_of_pbe_and_the_other_way_round(folder, capsys):
-    """By --restart and by ISTART = 1, as users go on; what is over stays over."""
-    tags = {"ENCUT": 100, "EDIFF": "1E-6", "ISMEAR": 0, "SIGMA": 0.05}
-    hybrid = {"LHFCALC": ".TRUE.", "HFSCREEN": 0.2}
+@pytest.fixture
+def told(folder, capsys):
+    """`told(*options, **tags)`: exit code, words and free energy of a run, here and there a hybrid."""
 
-    def told(*options, **more):
-        path = folder(**tags, **more)
+    def run(*options, **more):
+        path = folder(kpoints="mesh\n0\nGamma\n1 1 1\n", ENCUT=100, EDIFF="1E-6", ISMEAR=0, SIGMA=0.05, **more)
         code = main(["run", str(path), "--no-plot", *options])
         return code, capsys.readouterr().out, read_state(path / "eigenwerk.h5", only=["history"])["history"]["free"][-1]
 
+    return run
+
+
+def test_a_hybrid_begins_with_the_orbitals_of_pbe(told):
+    hybrid = {"LHFCALC": ".TRUE.", "HFSCREEN": 0.2}
+    _, text, alone = told(**hybrid)
+    steps, _ = len(steps_of(text)), told()
+    code, text, energy = told("--restart", **hybrid)
+    assert code == 0 and "the state is of PBE: exact exchange of HSE06 begins with its orbitals" in text
+    assert len(steps_of(text)) < steps - 2 and energy == pytest.approx(alone, abs=1e-7)
+
+
+@pytest.mark.slow
+def test_a_hybrid_begins_with_the_orbitals_of_pbe_and_the_other_way_round(told):
+    """By --restart and by ISTART = 1, as users go on; what is over stays over."""
+    hybrid = {"LHFCALC": ".TRUE.", "HFSCREEN": 0.2}
     _, text, alone = told(**hybrid)
     steps, pbe = len(steps_of(text)), told()[2]
     assert told("--restart")[1].startswith("Nothing is left to do")
@@ -347,12 +378,16 @@ def test_a_hybrid_begins_with_the_orbitals_of_pbe_and_the_other_way_round(folder
     assert energy == pytest.approx(alone, abs=1e-7)
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("POSCAR", ".26", ".27"), ("POSCAR", "5.43", "5.5"),
-        ("KPOINTS", "2 2 1", "3 2 1"), ("KPOINTS", "Gamma", "Monk"),
-        ("INCAR", "NBANDS = 6", "NBANDS = 8"), ("INCAR", "NBANDS = 6", "NBANDS = 6\nLORBIT = 11"),
+        ("POSCAR", ".26", ".27"), slow("POSCAR", "5.43", "5.5"),
+        slow("KPOINTS", "2 2 1", "3 2 1"), ("KPOINTS", "Gamma", "Monk"),
+        slow("INCAR", "NBANDS = 6", "NBANDS = 8"), ("INCAR", "NBANDS = 6", "NBANDS = 6\nLORBIT = 11"),
         ("INCAR", "NBANDS = 6", "NBANDS = 6\nNSW = 1\nIBRION = 2"),
     ],
 )  # fmt: skip

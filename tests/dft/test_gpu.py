@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.after.fixed_potential import bands_at
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.parallel.process_grid import make_process_grid
@@ -67,7 +68,7 @@ def bands_of_start(parts, device):
     calculation = Calculation(*described, Runtime(device=torch.device(device)), real)
     point_kc = np.array([[0, 0, 0], [0.1, 0.2, 0.3], [0.5, 0, 0.5]])
     points = explicit(point_kc, np.ones(3), calculation.kpoints.symmetry)
-    found = calculation.bands_at(calculation.starting_density(), points)
+    found = bands_at(calculation, calculation.starting_density(), points)
     assert found.converged
     return found.eig_skn.numpy()
 

@@ -124,7 +124,7 @@ CASES = {
     ("name", "table"),
     covering(
         CASES, ("hybrids_unpolarised.csv", "hybrids_polarised.csv"),
-        fast=lambda name, table: "un" in table or name in ("PS", "CA", "PBE0", "B3LYP"),
+        fast=lambda name, table: "un" in table or name in ("PS", "CA", "PBE0", "B3LYP"), together=1,
     ),
 )  # fmt: skip
 def test_energies_and_derivatives_agree_with_the_table_of_libxc_values(name, table, repository):
@@ -173,8 +173,7 @@ def test_derivatives_are_those_of_the_energy(tag, spins):
             assert float(((at.slopes[name][channel] - expected_x) / scale_x).abs().max()) < 2e-7
 
 
-@pytest.mark.parametrize("spins", [1, 2])
-@pytest.mark.parametrize("tag", SHORT_RANGES)
+@pytest.mark.parametrize(("spins", "tag"), covering((1, 2), tuple(SHORT_RANGES), together=1))
 def test_screened_hybrids_are_compiled_and_finite_everywhere(tag, spins):
     functional = find_functional(tag, Hybrid.of(0.25, 0.11))
     assert uncompiled(functional, spins) == ()

@@ -87,7 +87,10 @@ MEASURED = [
 """Nucleus, Nmax, back end, ranks, layout; MB of all processes together by `benchmarks/ncci/memory_on_ranks.py`."""
 
 
-@pytest.mark.parametrize(("nucleus", "nmax", "backend", "ranks", "layout", "measured"), MEASURED)
+@pytest.mark.parametrize(
+    ("nucleus", "nmax", "backend", "ranks", "layout", "measured"),
+    [pytest.param(*row, marks=pytest.mark.slow if row[0] in ("7Li", "10B") else ()) for row in MEASURED],
+)
 def test_memory_is_what_was_measured(tmp_path, nucleus, nmax, backend, ranks, layout, measured):
     solver = 'precision = "single"\nspace = 20\n' + (f'layout = "{layout}"' if layout else "")
     cost = shared_cost(tmp_path, nucleus, nmax, ranks, solver=solver).cost(backend)

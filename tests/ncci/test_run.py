@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import covering
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.res import read_res
 from eigenwerk.ncci.basis.basis_pairs import basis_pairs
@@ -326,8 +327,7 @@ def test_a_case_that_does_not_fit_in_memory_names_the_smallest_change(cases):
         run_case(cases({"backend": "dense"}, **keys)[0])
 
 
-@pytest.mark.parametrize("precision", ["single", "double"])
-@pytest.mark.parametrize("method", ["lanczos", "lobpcg"])
+@pytest.mark.parametrize(("method", "precision"), covering(("lanczos", "lobpcg"), ("single", "double"), together=1))
 def test_residuals_are_those_of_the_vectors_that_are_written(cases, method, precision):
     """H as it is in double precision, on vectors of single precision: what their rounding leaves is in the residual."""
     keys = HELIUM | {"nucleus": "7Be", "M": 0.5, "lawson": 10}

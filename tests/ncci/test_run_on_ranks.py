@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from covering import but_slow
 from eigenwerk.errors import InputError
 from eigenwerk.ncci import run
 from eigenwerk.ncci.inputs.inputs import read_cases
@@ -44,7 +45,8 @@ def levels_of(world, path):
 TRIANGLE = 'backend = "csb"\nlayout = "triangle"\n'
 
 RANKS = [
-    ("gloo", 2, 'backend = "pairs"\n'), ("gloo", 3, TRIANGLE), pytest.param("mpi", 3, "", marks=pytest.mark.slow),
+    ("gloo", 3, TRIANGLE), pytest.param("gloo", 2, 'backend = "pairs"\n', marks=pytest.mark.slow),
+    pytest.param("mpi", 3, "", marks=pytest.mark.slow),
     pytest.param("gloo", 5, 'backend = "csb"\n', marks=pytest.mark.slow),
 ]  # fmt: skip
 
@@ -144,7 +146,7 @@ def test_states_that_were_found_are_taken_on_another_number_of_ranks(ranks, case
         assert steps == 0 and energy_n == pytest.approx(wanted, abs=1e-8)
 
 
-@pytest.mark.parametrize("method", ["lanczos", "lobpcg"])
+@pytest.mark.parametrize("method", but_slow(("lanczos", "lobpcg"), "lobpcg"))
 def test_a_checkpoint_continues_on_another_number_of_ranks(ranks, case, tmp_path, method):
     solver = SOLVER + ('method = "lobpcg"\n' if method == "lobpcg" else "space = 20\n")
     path = case(HELIUM.replace("[2, 4]", "4") + solver)

@@ -20,6 +20,7 @@ from entries import changing, load  # noqa: E402
 from our_run import HARTREE, make_calculation  # noqa: E402
 from points import PATHS, compared  # noqa: E402
 
+from eigenwerk.dft.after.fixed_potential import bands_at  # noqa: E402
 from eigenwerk.dft.crystal.kpoints import explicit  # noqa: E402
 
 RESULTS = HERE / "results.json"
@@ -35,8 +36,8 @@ def run(name):
     state = calculation.run().state
     points = explicit(np.array(PATHS[name], dtype=float), np.ones(len(PATHS[name])), calculation.kpoints.symmetry)
     wanted = compared(name, case["settings"])
-    calculation.parameters = replace(calculation.parameters, bands=max(wanted, calculation.parameters.bands))
-    bands = calculation.bands_at(state.density, points)
+    more = replace(calculation.parameters, bands=max(wanted, calculation.parameters.bands))
+    bands = bands_at(replace(calculation, parameters=more), state.density, points)
     return {
         "free_energy_eV": state.energies.free * HARTREE, "fermi_level_eV": state.occupations.fermi_level * HARTREE,
         "eigenvalues_eV": (bands.eig_skn[..., :wanted] * HARTREE).tolist(), "converged": bands.converged,

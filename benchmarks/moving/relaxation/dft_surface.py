@@ -12,7 +12,7 @@ from ase import Atoms
 from ase.calculators.calculator import Calculator, all_changes
 from dft_cases import DftCase
 
-from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.calculation import Calculation, Made
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.runs.api.incar import inputs_of
 from eigenwerk.dft.runs.api.structures import structure_given
@@ -72,9 +72,9 @@ class Surface:
         given, asked = calculation.parameters, self._inner.force_error(arrangement) if self.follow else None
         if self.follow == "energies" and arrangement.force_error is not None:
             tolerance = min(LOOSE * arrangement.force_error, LOOSEST) / HARTREE_EV
-            calculation.parameters = replace(given, energy_tolerance=max(tolerance, given.energy_tolerance))
+            looser = replace(given, energy_tolerance=max(tolerance, given.energy_tolerance))
+            calculation = replace(calculation, parameters=looser, made=Made(calculation.atoms, calculation.symmetrise))
         ground = calculation.run(count, self._inner.start(arrangement, calculation), asked)
-        calculation.parameters = given
         point = self._inner.add(arrangement, calculation, ground)
         spent.points += 1
         spent.unconverged += not point.converged

@@ -83,6 +83,7 @@ def test_help_waits_for_no_slow_package():
     assert done.returncode == 0 and "Birch-Murnaghan" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_points_and_the_same_command_goes_on(folder, capsys, monkeypatch):
     whole = folder / "whole"
     assert main(["eos", str(folder), "--points", "5", "--no-plot", "-o", str(whole)]) == 0

@@ -78,6 +78,7 @@ def test_no_relaxation_is_refused(folder, capsys):
 def test_tags_that_share_a_line_are_taken_apart(folder, monkeypatch):
     (folder / "INCAR").write_text("ENCUT = 160; NSW = 0\nISMEAR = 0; SIGMA = 0.05\nLCHARG = F\n")
     (folder / "POSCAR").write_text(POSCAR.format(a=5.45))
+    (folder / "KPOINTS").write_text("mesh\n0\nGamma\n1 1 1\n")
     monkeypatch.setattr(series_relax, "MOST_ROUNDS", 1)
     assert main(["relax", str(folder), "--quiet"]) in (0, 3)
     incar = read_incar(folder / "relaxed" / "1" / "INCAR")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.after import fixed_potential
-from eigenwerk.dft.after.fixed_potential import LARGEST_RESIDUAL, residual_tolerance
+from eigenwerk.dft.after.fixed_potential import LARGEST_RESIDUAL, bands_at, residual_tolerance
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.scf.bands import first_orbitals, solve_bands
@@ -41,7 +41,7 @@ def calc(request, crystal, calculation):
 def test_bands_are_the_lowest_of_the_dense_matrix(calc):
     density = calc.starting_density()
     points = points_of(calc)
-    found = calc.bands_at(density, points)
+    found = bands_at(calc, density, points)
     atoms = calc.atoms.at_points(calc.atoms.basis.at_points(points))
     bands = calc.parameters.bands
     start = first_orbitals(atoms, calc.builder(density), bands)
@@ -56,11 +56,12 @@ def test_bands_are_the_lowest_of_the_dense_matrix(calc):
 
 def test_batches_and_the_order_of_points_change_nothing(calc, monkeypatch):
     density = calc.starting_density()
-    whole = calc.bands_at(density, points_of(calc))
+    whole = bands_at(calc, density, points_of(calc))
     monkeypatch.setattr(fixed_potential, "BATCH_POINTS", 2)
     seen, told = [], []
-    parts = calc.bands_at(
-        density, points_of(calc, POINTS[::-1]), visit=lambda atoms, bands, own: seen.append((own, bands.coeff_sknG)),
+    parts = bands_at(
+        calc, density, points_of(calc, POINTS[::-1]),
+        visit=lambda atoms, bands, own: seen.append((own, bands.coeff_sknG)),
         on_batch=lambda done, count, residual: told.append((done, count)),
     )
     np.testing.assert_allclose(parts.eig_skn.flip(1).numpy(), whole.eig_skn.numpy(), atol=MICRO)
@@ -72,15 +73,15 @@ def test_batches_and_the_order_of_points_change_nothing(calc, monkeypatch):
 def test_points_of_the_mesh_have_its_bands(crystal, calculation):
     calc = calculation(crystal("si_bent"), mesh=(2, 2, 1))
     state = calc.run().state
-    found = calc.bands_at(state.density, points_of(calc, calc.kpoints.point_kc))
+    found = bands_at(calc, state.density, points_of(calc, calc.kpoints.point_kc))
     used = int(calc.parameters.electrons) // 2 + 1
     np.testing.assert_allclose(found.eig_skn[..., :used].numpy(), state.eig_skn[..., :used].numpy(), atol=MICRO)
 
 
 def test_few_sweeps_leave_points_open(crystal, calculation):
     calc = calculation(crystal("si_bent"), mesh=(1, 1, 1))
-    calc.parameters = replace(calc.parameters, max_steps=1, energy_tolerance=1e-30)
-    found = calc.bands_at(calc.starting_density(), points_of(calc))
+    calc = replace(calc, parameters=replace(calc.parameters, max_steps=1, energy_tolerance=1e-30))
+    found = bands_at(calc, calc.starting_density(), points_of(calc))
     assert not found.converged and 0 < found.open_points <= len(POINTS)
     assert found.residual > found.tolerance
 
@@ -94,8 +95,8 @@ def bands_on(world, parts, groups):
     """On one rank: bands of the starting density."""
     (structure, kpoints, parameters, datasets, real) = parts
     calc = Calculation(structure, kpoints, parameters, datasets, Runtime(grid=make_process_grid(world, groups)), real)
-    found = calc.bands_at(calc.starting_density(), points_of(calc, POINTS[:3]))
-    few = calc.bands_at(calc.starting_density(), points_of(calc, POINTS[:1]))
+    found = bands_at(calc, calc.starting_density(), points_of(calc, POINTS[:3]))
+    few = bands_at(calc, calc.starting_density(), points_of(calc, POINTS[:1]))
     return torch.cat([found.eig_skn, few.eig_skn], 1).numpy(), found.converged
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from complex_twins import assert_same_images, complex_twin, operator_images
+from covering import but_slow
 from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.crystal.inversion import find_inversion
 from eigenwerk.dft.crystal.structure import Structure
@@ -49,7 +50,7 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=but_slow(CASES, "magnet"))
 def pair(request, calculation, crystal):
     """The same calculation with real and with complex orbitals."""
     structure, settings = CASES[request.param]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.calculation import Made
 from eigenwerk.dft.settings.parameters import DipoleCorrection
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
@@ -39,18 +39,16 @@ CASES = {
     "with U": ("fe_bent", {"spins": 2, "sigma_eV": 0.2, "hubbard": {"Fe": (2, 0.1)}}),
 }  # fmt: skip
 SLOW = (
-    "magnet", "dipole", "with U", "on the grid", "real by inversion", "hybrid with spins", "hybrid, real by inversion",
+    "magnet", "dipole", "with U", "on the grid", "real by inversion", "screened hybrid", "hybrid with spins",
+    "hybrid, real by inversion",
 )  # fmt: skip
 
 
 def strained(calc, strain_vv):
     """The same calculation on the same plane waves of another cell, with the same projectors of the grid."""
     lattice_cv = torch.tensor(calc.structure.lattice_cv @ (np.eye(3) + strain_vv).T)
-    other = Calculation(calc.structure, calc.kpoints, calc.parameters, calc.datasets, real=calc.real)
-    other.__dict__["atoms"] = calc.atoms.strained(lattice_cv)  # in the place of what it would build
-    other.__dict__["basis"] = other.atoms.basis
-    other.structure = other.basis.structure
-    return other
+    atoms = calc.atoms.strained(lattice_cv)
+    return replace(calc, structure=atoms.basis.structure, made=Made(atoms))
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in CASES])

@@ -1,7 +1,5 @@
 """Hybrids on a GPU: the energy, forces and levels of a processor."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 import torch
@@ -27,32 +25,6 @@ CASES = {
     # gapped: forces of oxygen in a box scatter by 1e-6 eV/Å where starts differ by 1e-12, whatever EDIFF
     "spins": ("lih_bent", {"spins": 2, "fixed_moment": 2.0, "cutoff_eV": 150.0, "real": True}),
 }
-
-
-SAME_ORBITALS = {**CASES, "oxygen": ("o2", {"spins": 2, "cutoff_eV": 150.0, "real": True})}
-
-
-@pytest.mark.parametrize("once", [False, True])
-@pytest.mark.parametrize("name", SAME_ORBITALS)
-def test_one_gpu_makes_the_same_of_the_same_orbitals(calculation, crystal, name, once, monkeypatch):
-    """Energy, V_x, derivatives by occupancies and overlap, forces and strain, free of what self-consistency leaves."""
-    monkeypatch.setattr(pair_symmetry, "pairs_once", lambda *sizes: once)
-    monkeypatch.setattr(pair_symmetry, "BANDS_TOGETHER", {"cpu": 2, "cuda": 2})
-    crystal_name, settings = SAME_ORBITALS[name]
-    settings = {"cutoff_eV": 90.0, "ediff_eV": 1e-4, "stress": True, "hybrid": Hybrid.of(0.25), **settings}
-    calc = calculation(crystal(crystal_name), **settings)
-    *described, real = pieces(calc)
-    state, found = calc.run().state, []
-    for device in (torch.device("cpu"), torch.device("cuda")):
-        exchange = Calculation(*described, Runtime(device=device), real).exchange
-        coeff_sknG = state.coeff_sknG.to(device)
-        made = exchange.orbital_derivatives(coeff_sknG, state.filling_skn)
-        image_sknG = pair_symmetry.applied_to_own(exchange.operator, coeff_sknG, state.occupations.occ_skn)
-        tensors = [getattr(made, one.name) for one in fields(made)]
-        found.append([image_sknG.cpu(), *(torch.as_tensor(x).cpu() for x in tensors if x is not None)])
-    assert len(found[0]) > 3
-    for here, there in zip(*found, strict=True):
-        torch.testing.assert_close(there, here, atol=1e-11, rtol=1e-10)
 
 
 @pytest.mark.parametrize("once", [False, True])

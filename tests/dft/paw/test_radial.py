@@ -7,6 +7,7 @@ import pytest
 from gpaw_data import datapath
 from scipy.special import gamma, spherical_jn
 
+from covering import covering
 from eigenwerk.dft.paw.radial import (
     derivative,
     equal_step_transform,
@@ -121,8 +122,12 @@ def test_transform_takes_many_functions_and_any_order_of_q():
     assert not both_jQ[2].any()
 
 
-@pytest.mark.parametrize("l", range(7))
-@pytest.mark.parametrize("width", [0.3, 3.0])
+ALTERNATING = [(l, (0.3, 3.0)[l % 2]) for l in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("l", "width"), covering(range(7), (0.3, 3.0), fast=lambda l, width: (l, width) in ALTERNATING, together=1)
+)
 def test_transform_at_equal_steps_equals_the_plain_one(grid, l, width):
     """Functions that end soon are in the part of the power series at small q, wide ones turn a hundred times."""
     f_jg = np.stack([np.exp(-(grid.r_g**2) / width**2), grid.r_g**l * np.exp(-grid.r_g / width)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import but_slow
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
 from eigenwerk.dft.paw.real_space import sphere_points
@@ -114,7 +115,7 @@ SOLIDS = {
 }
 
 
-@pytest.mark.parametrize("case", SOLIDS)
+@pytest.mark.parametrize("case", but_slow(tuple(SOLIDS), "silicon"))
 def test_energy_goes_to_that_in_reciprocal_space(crystal, calculation, case):
     name, settings, limits = SOLIDS[case]
     structure = crystal(name)
@@ -130,7 +131,9 @@ def test_energy_goes_to_that_in_reciprocal_space(crystal, calculation, case):
     assert errors[0] > 3 * errors[-1]
 
 
-@pytest.mark.parametrize(("real", "mesh"), [(True, (1, 1, 1)), (False, (1, 1, 2))])
+@pytest.mark.parametrize(("real", "mesh"), [
+    (True, (1, 1, 1)), pytest.param(False, (1, 1, 2), marks=pytest.mark.slow),
+])  # fmt: skip
 def test_forces_are_derivatives_of_the_energy_at_any_accuracy(crystal, calculation, real, mesh):
     """With projectors that are poor on purpose: forces of the exact ones would miss by 50 meV/Å."""
     structure, step = crystal("sic_bent"), 0.002 / BOHR_ANGSTROM

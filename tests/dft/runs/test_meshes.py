@@ -15,8 +15,8 @@ from eigenwerk.dft.crystal.kpoints import explicit, mesh_kpoints
 from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import subgroup
-from eigenwerk.dft.inputs.steps import points
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.inputs.steps import points
 from eigenwerk.dft.inputs.steps.kpoints import kpoints_of_file
 from eigenwerk.dft.runs.run import run_folder
 from eigenwerk.functionals.hybrid import Hybrid

@@ -73,7 +73,7 @@ def assert_same(ours, theirs):
     np.testing.assert_allclose(ours.state.eig_skn[..., filled_n], theirs.state.eig_skn[..., filled_n], atol=LEVEL)
 
 
-@pytest.mark.parametrize("case", but_slow(CASES, "magnet"))
+@pytest.mark.parametrize("case", but_slow(CASES, "magnet", "insulator"))
 def test_converged_results_are_those_of_double_precision(both, case):
     theirs, ours = (calc.run() for calc in both(case))
     assert precisions(ours)[0] == "single" and precisions(ours)[-2:] == ["double", "double"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import covering
 from eigenwerk.dft.scf.bands import Bands
 from eigenwerk.dft.scf.solver_choice import SolverChoice
 from eigenwerk.dft.scf.solvers import SolverJob
@@ -107,13 +108,23 @@ METAL = ("al_pair", {"mesh": (2, 2, 1), "cutoff_eV": 150.0, "ismear": 1, "sigma_
 INSULATOR = ("si_bent", {"mesh": (2, 2, 2), "cutoff_eV": 150.0, "real": True})
 
 
-@pytest.fixture(scope="module", params=[METAL, INSULATOR], ids=["metal", "insulator"])
+@pytest.fixture(scope="module")
 def by_davidson(request, ground):
-    name, settings = request.param
+    name, settings = {"metal": METAL, "insulator": INSULATOR}[request.param]
     return name, settings, ground(name, "davidson", **settings)
 
 
-@pytest.mark.parametrize("solver", [word for word in SEQUENCES if word != "davidson"])
+OTHERS = [word for word in SEQUENCES if word != "davidson"]
+
+
+@pytest.mark.parametrize(
+    ("by_davidson", "solver"),
+    covering(
+        ("metal", "insulator"), OTHERS, together=1,
+        fast=lambda case, solver: OTHERS.index(solver) % 2 == (case == "metal"),
+    ),
+    indirect=["by_davidson"],
+)
 def test_every_solver_finds_the_ground_state_of_davidson(by_davidson, ground, solver):
     name, settings, expected = by_davidson
     frozen = {"frozen_steps": 3} if solver == "rmm" else {}

@@ -18,7 +18,14 @@ def test_exchange_and_correlation_of_the_atom_is_that_of_the_data_set(dataset, s
     assert reference_energy(data, own) == data.ae_energy.total
 
 
-@pytest.mark.parametrize("functional", OFFERED, ids=lambda functional: functional.tag)
+SOME = "PE", "AM", "B3", "CA"
+"""A gradient, one from uniform gases, a combination and a local one; others are slow."""
+
+
+@pytest.mark.parametrize(
+    "functional",
+    [pytest.param(f, id=f.tag, marks=() if f.tag in SOME else pytest.mark.slow) for f in OFFERED],
+)
 def test_energies_against_the_atoms_hardly_depend_on_the_functional(crystal, calculation, functional):
     """Functionals differ by tenths of an eV per atom in what binds silicon; the whole atom's E_xc by up to 28 eV."""
     settings = {"cutoff_eV": 120.0, "mesh": (2, 2, 2), "symmetry_level": 2, "ediff_eV": 1e-3}

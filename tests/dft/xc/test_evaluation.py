@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import covering
 from eigenwerk.dft.xc.evaluation import Evaluation, energy_and_derivatives, energy_density, uncompiled
 from eigenwerk.functionals.b3lyp import BECKE_FLOOR
 from eigenwerk.functionals.functional import Functional
@@ -71,8 +72,7 @@ def test_any_exchange_goes_with_any_correlation(spins, points):
             torch.testing.assert_close(slope, expected, rtol=1e-9, atol=1e-18)
 
 
-@pytest.mark.parametrize("table", ["unpolarised.csv", "polarised.csv"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "table"), covering(NAMES, ("polarised.csv", "unpolarised.csv"), together=1))
 def test_energy_and_derivatives_agree_with_the_table_of_libxc_values(name, table, tables):
     with open(tables / table, newline="") as file:
         file.readline()
@@ -122,8 +122,7 @@ def test_exchanging_the_spins_exchanges_the_derivatives(name, points):
     np.testing.assert_allclose(other[2][::-1], one[2], rtol=1e-12, atol=1e-14 * np.abs(one[2]).max())
 
 
-@pytest.mark.parametrize("spins", [1, 2])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "spins"), covering(NAMES, (2, 1), together=1))
 def test_second_derivatives_are_those_of_the_first(name, spins):
     """fxc by automatic differentiation against finite differences of the first derivatives."""
     functional = find_functional(name)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from covering import covering
 from eigenwerk.linalg.long_vectors import cuda, native
 from eigenwerk.linalg.long_vectors.plain import PlainProjections
 from eigenwerk.linalg.long_vectors.projections import projections
@@ -45,12 +46,18 @@ def check(by, device, dtype, rows, count, size, room):
     torch.testing.assert_close(again.cpu(), expected, rtol=0, atol=limit)
 
 
+VECTORS = (1, 1), (3, 1), (4, 2), (17, 1), (40, 3), (101, 1), (33, 8), (9, 13)
+SIZES = (1, 0), (7, 0), (1000, 3), (5000, 0), (200_003, 1), (270_336, 0)
+
+
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "count"), [(1, 1), (3, 1), (4, 2), (17, 1), (40, 3), (101, 1), (33, 8), (9, 13)])
-@pytest.mark.parametrize(("size", "room"), [(1, 0), (7, 0), (1000, 3), (5000, 0), (200_003, 1), (270_336, 0)])
-def test_compiled_ones_do_what_matrix_products_do(device, dtype, rows, count, size, room):
-    check(compiled(device, dtype), device, dtype, rows, count, size, room)
+@pytest.mark.parametrize(
+    ("dtype", "vectors", "sizes"),
+    covering(DTYPES, VECTORS, SIZES, fast=lambda dtype, vectors, sizes: sizes[0] < 10**5 or vectors in VECTORS[2:5]),
+)
+def test_compiled_ones_do_what_matrix_products_do(device, dtype, vectors, sizes):
+    """vectors: rows of the basis, vectors beside it; sizes: components, and numbers behind them."""
+    check(compiled(device, dtype), device, dtype, *vectors, *sizes)
 
 
 @pytest.mark.gpu

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from covering import covering
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.relaxation.chart import ISIF, Chart, free_strains
 from eigenwerk.motion.relaxation.relaxation import relaxation
@@ -262,11 +263,11 @@ def only_plain(value):
     return value is None or isinstance(value, np.ndarray | float | int | str)
 
 
-@pytest.mark.parametrize("stop", [1, 2, 6])
 @pytest.mark.parametrize(
-    "settings", [{}, {"method": "diis"}, {"method": "damped", "smass": 0.4}, {"method": "damped"}], ids=str
+    ("settings", "stop"),
+    covering(({}, {"method": "diis"}, {"method": "damped", "smass": 0.4}, {"method": "damped"}), (6, 1, 2), together=1),
 )
-def test_a_relaxation_goes_on_to_the_last_bit(stop, settings):
+def test_a_relaxation_goes_on_to_the_last_bit(settings, stop):
     start = crystal(rattle=0.3, strain=0.1)
     settings = {"isif": 3, "most_points": 12, **settings}
     whole = [point.arrangement for point, _ in drive(mover(start, **settings), Pairwise())]

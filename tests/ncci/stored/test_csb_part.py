@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from covering import but_slow
+from covering import but_slow, covering
 from eigenwerk.ncci.ranks.layout import cut_evenly
 from eigenwerk.ncci.stored import csb_part as module
 from eigenwerk.ncci.stored.csb_entries import Entries
@@ -25,8 +25,7 @@ def space(request):
     return basis, Entries(basis, pairs, torch.float64), h_bb
 
 
-@pytest.mark.parametrize("bits", [8, 14])
-@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("bits", "compiled"), covering((8, 14), (True, False), together=1))
 def test_rectangles_are_those_of_the_whole_matrix(space, monkeypatch, bits, compiled):
     basis, entries, h_bb = space
     if not compiled:
@@ -54,8 +53,9 @@ def test_rectangles_are_those_of_the_whole_matrix(space, monkeypatch, bits, comp
     assert made == entries.count()
 
 
-@pytest.mark.parametrize("way", ["compiled", "threads", "scipy", "simple"])
-@pytest.mark.parametrize("count", [1, 3, 9])
+@pytest.mark.parametrize(
+    ("way", "count"), covering(("compiled", "threads", "scipy", "simple"), (3, 9, 1), together=1)
+)
 def test_rectangles_behind_each_other_are_one_part(space, monkeypatch, way, count):
     """Those of a rank: some of the blocks, wherever they are in the vectors, read in one go."""
     basis, entries, h_bb = space

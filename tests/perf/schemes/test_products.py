@@ -6,7 +6,6 @@ import os
 import numpy as np
 import pytest
 
-from covering import but_slow
 from eigenwerk.errors import InputError
 from eigenwerk.io.trace_file import TRACE_FILE
 from eigenwerk.perf.run_trace import load_run
@@ -83,7 +82,8 @@ CASE = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = 4\nstates = 2\n
 
 
 @pytest.mark.ranks
-@pytest.mark.parametrize("layout", but_slow(("triangle", "dealt"), "dealt"))
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ("triangle", "dealt"))
 def test_of_three_ranks_that_did_work_the_four_steps_and_their_bytes_are_known(tmp_path, layout):
     (tmp_path / "case.toml").write_text(CASE + f'[solver]\nbackend = "csb"\nlayout = "{layout}"\n')
     words = ["ncci", "run", str(tmp_path / "case.toml"), "-o", str(tmp_path / "out"), "--ranks", "3", "--quiet"]

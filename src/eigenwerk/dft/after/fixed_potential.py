@@ -13,12 +13,16 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.after.projections import Projections
+from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.density.density import Density
+from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.solvers import BandSolver
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.eigensolvers import EIGENSOLVERS
+from eigenwerk.errors import InputError
 from eigenwerk.parallel.memory.block_sizes import BATCH_POINTS, FEWEST_GUARDS, GUARD_SHARE
 from eigenwerk.units import HARTREE_EV
 
@@ -80,6 +84,65 @@ class PointBands:
 def residual_tolerance(energy_tolerance: float) -> float:
     """Of bands, for an energy tolerance (EDIFF); hartree."""
     return float(min(LARGEST_RESIDUAL, (energy_tolerance * NARROW) ** 0.5))
+
+
+def bands_at(
+    calculation: Calculation, density: Density, kpoints: KPoints, visit: Visit | None = None,
+    on_batch: OnBatch | None = None, keep: bool = False,
+) -> PointBands:  # fmt: skip
+    """Bands at any k-points in the potential of a density, to a tolerance that follows from EDIFF.
+
+    keep: the orbitals too, of the k-points of the calculation.
+    """
+    given, exchange, parts = calculation.parameters, calculation.exchange, list[Projections]()
+
+    def potential_for(atoms: PawAtoms) -> Potential:
+        if potential.rows is None or atoms is calculation.atoms:
+            return potential
+        # rows of terms belong to k-points; those of exchange are made of orbitals, first of semilocal ones
+        scene = calculation.scene if exchange is None else calculation.scene.semilocal
+        return potential_builder(replace(scene, atoms=atoms))(density)
+
+    def renew(atoms: PawAtoms) -> Callable[[torch.Tensor], Potential]:
+        assert exchange is not None
+        rows_of = exchange.rows_at(atoms)
+        return lambda coeff_sknG: replace(potential, rows=rows_of(coeff_sknG))
+
+    def look(atoms: PawAtoms, bands: Bands, own: slice) -> None:
+        if visit is not None:
+            visit(atoms, bands, own)
+        projections = calculation.derived.projections(atoms, bands.coeff_sknG)
+        if projections is not None:
+            parts.append(projections.first(own.stop - own.start))
+
+    with calculation.runtime.trace.span("band structure"):
+        potential = calculation.builder(density)
+        _require_screening(calculation, kpoints)
+        found = bands_in_potential(
+            calculation.atoms, potential_for, kpoints, given.bands, real=calculation.real_at, visit=look,
+            on_batch=on_batch, tolerance=residual_tolerance(given.energy_tolerance), max_sweeps=given.max_steps,
+            keep=keep, renew=None if exchange is None else renew,
+        )
+        return replace(found, projections=Projections.joined(parts)) if parts else found
+
+
+def _require_screening(calculation: Calculation, kpoints: KPoints) -> None:
+    """Raise unless exchange with the mesh means something for bands at these points."""
+    given, exchange = calculation.parameters, calculation.exchange
+    if exchange is None or kpoints is calculation.kpoints:
+        return
+    if given.downsampling is not None:
+        raise InputError(
+            f"NKRED: bands at k-points beside the mesh ({kpoints.source}) need exchange with all points of the "
+            "mesh. Remove NKRED, EVENONLY and ODDONLY, or leave these k-points out."
+        )
+    # screened, or 1/r that ends before the next cell: at any point
+    if (given.hybrid is not None and given.hybrid.screening) or exchange.operator.kernel.long_range is not None:
+        return
+    raise InputError(
+        f"LHFCALC: bands at k-points beside the mesh ({kpoints.source}) need an interaction that ends; that of 1/r "
+        "diverges between neighbouring points. Set HFSCREEN = 0.2 (HSE06), or exchange_range = \"Wigner-Seitz\"."
+    )
 
 
 def bands_in_potential(

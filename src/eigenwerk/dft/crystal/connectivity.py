@@ -8,7 +8,7 @@ import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.lattice_reduction import heights
-from eigenwerk.motion.relaxation.hessian.radii import COVALENT_RADII, OTHER_RADIUS
+from eigenwerk.motion.relaxation.hessian.neighbours import COVALENT_RADII, OTHER_RADIUS
 from eigenwerk.units import BOHR_ANGSTROM
 
 VAN_DER_WAALS, LOOSE = 0.8, 0.35

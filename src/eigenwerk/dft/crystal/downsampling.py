@@ -23,11 +23,6 @@ class Downsampling:
     parity: int | None = None
 
     @property
-    def keeps_all(self) -> bool:
-        """Whether nothing is left out."""
-        return self.divisors == (1, 1, 1) and self.parity is None
-
-    @property
     def times_fewer(self) -> int:
         """All differences over those kept."""
         return int(np.prod(self.divisors)) * (1 if self.parity is None else 2)

@@ -61,10 +61,6 @@ class SphereWaves:
         """Functions b of one atom, with all m."""
         return sum(2 * l + 1 for l in self.l_y)
 
-    def count_of(self, l: int) -> int:
-        """How many b there are of one l."""
-        return self.l_y.count(l)
-
 
 def sphere_waves(setup: Setup, radius: float, qmax: float, runtime: Runtime) -> SphereWaves:
     """The functions of spheres of a radius (bohr) for waves up to qmax (bohr⁻¹)."""

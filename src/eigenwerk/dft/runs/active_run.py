@@ -12,6 +12,7 @@ from eigenwerk.dft.after.fields.charged_cell import charged_cell
 from eigenwerk.dft.after.fields.core_potentials import core_potentials
 from eigenwerk.dft.after.fields.fields import fields_of
 from eigenwerk.dft.after.fields.vacuum import dipole_moment, slab_axis, vacuum_levels
+from eigenwerk.dft.after.fixed_potential import bands_at
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density.density import Density, moment_per_atom
@@ -31,7 +32,6 @@ from eigenwerk.dft.runs.saving.wave_start import wave_start
 from eigenwerk.dft.runs.stopping import Stopped, StopRules
 from eigenwerk.dft.scf.stages.exchange_loop import is_renewal
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
-from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.io.run_stamp import others_of_set, stamp_of
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
@@ -106,7 +106,7 @@ class ActiveRun:
         else:
             start = load_start(path, self.calculation, orbitals=self.inputs.restart == "orbitals")
         if start.coeff_sknG is None and "NELMDL" not in self.inputs.incar.values:
-            self.calculation.parameters = replace(self.calculation.parameters, frozen_steps=ORBITALS_FIRST)
+            start = replace(start, frozen_steps=ORBITALS_FIRST)
         what = "density" if start.coeff_sknG is None else "density and orbitals"
         self.note(f"starting from the {what} of {path}", *start.notes, *set_words(path))
         return start
@@ -169,11 +169,11 @@ class ActiveRun:
             status = "; ".join([status, *ended])
         return self._result(state, found, status, ground)
 
-    def _charged(self, potential: Potential) -> ChargedCell | None:
-        inputs = self.inputs
+    def _charged(self, density: Density) -> ChargedCell | None:
+        inputs, builder = self.inputs, self.calculation.builder
         valence = fsum(inputs.data[symbol].header.valence for symbol in inputs.structure.symbols)
         charge, epsilon = valence - inputs.parameters.electrons, number(inputs.incar, "EPSILON")
-        return charged_cell(potential, charge, epsilon) if abs(charge) > NEUTRAL else None
+        return charged_cell(builder(density), charge, epsilon) if abs(charge) > NEUTRAL else None
 
     def _of_density(self, state: State) -> dict[str, Any]:
         """What the density of a state and its potential give `Observables`: fields for files, levels in the vacuum and
@@ -184,7 +184,7 @@ class ActiveRun:
             "fields": fields_of(self.calculation, state, self.inputs),
             "vacuum": None if axis is None else vacuum_levels(potential, axis, builder.dipole),
             "dipole": dipole_moment(potential, builder.dipole),
-            "core_potentials": core_potentials(potential, builder.dipole), "charged": self._charged(potential),
+            "core_potentials": core_potentials(potential, builder.dipole), "charged": self._charged(state.density),
         }  # fmt: skip
 
     def _bands(self, density: Density, found: Observables) -> tuple[Observables, list[str]]:
@@ -193,11 +193,11 @@ class ActiveRun:
         asked, limit, ended = self.inputs.bands, self.calculation.parameters.max_steps, []
         try:
             if asked.weightless is not None:
-                bands = self.calculation.bands_at(density, asked.weightless.kpoints, on_batch=self._on_batch)
+                bands = bands_at(self.calculation, density, asked.weightless.kpoints, on_batch=self._on_batch)
                 found = replace(found, weightless=bands)
                 ended.append(band_words(bands, limit))
             if asked.second is not None:
-                bands = self.calculation.bands_at(density, asked.second, on_batch=self._on_batch)
+                bands = bands_at(self.calculation, density, asked.second, on_batch=self._on_batch)
                 found = replace(found, second=bands)
                 ended.append(band_words(bands, limit))
         except Stopped as stop:
@@ -225,8 +225,9 @@ class ActiveRun:
         self.note(f"the density of {kept.name} is kept", *kept.notes, level_words(kept, calculation))
         began = self.began = time.perf_counter()
         try:
-            main = calculation.bands_at(
-                kept.density, calculation.kpoints, on_batch=self._on_batch, keep=self.inputs.parts.keeps_orbitals
+            main = bands_at(
+                calculation, kept.density, calculation.kpoints, on_batch=self._on_batch,
+                keep=self.inputs.parts.keeps_orbitals,
             )
         except Stopped as stop:
             raise ConvergenceError(f"{stop}: the run ended before all bands were found; nothing was written") from stop
@@ -250,8 +251,8 @@ class ActiveRun:
             if kept.forces_av is not None:
                 self.note(f"forces and stress are those of the run that made {kept.name}")
             return {"forces_av": kept.forces_av, "stress_vv": kept.stress_vv}
-        found = self.calculation.forces_of(state)
-        stress_vv, pulay = self.calculation.stress_of(state) if self.inputs.parameters.stress else (None, None)
+        found = self.calculation.derived.forces(state)
+        stress_vv, pulay = self.calculation.derived.stress(state)
         return {
             "forces_av": found.force_av.cpu().numpy(), "correction_av": found.correction_av.cpu().numpy(),
             "force_error": found.error, "stress_vv": stress_vv, "pulay": pulay,

@@ -56,7 +56,8 @@ def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculat
     """
     if not calculation.kpoints.weight_k.any():  # a list without weights: all count alike
         points = calculation.kpoints
-        calculation = _with(calculation, weight_k=np.full(len(points.point_kc), 1.0 / len(points.point_kc)))
+        even_k = np.full(len(points.point_kc), 1.0 / len(points.point_kc))
+        calculation = _at(calculation, replace(points, weight_k=even_k))
     if path is None:
         density = calculation.symmetrise(calculation.starting_density())
         return calculation, FixedDensity(density, "superposed atoms")
@@ -75,20 +76,13 @@ def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculat
             "MAGMOM as in the run that made it, or ISYM = 0."
         )
     note = "this density has less symmetry than the crystal with these MAGMOM: none is used"
-    return _with(calculation, symmetry=no_symmetry(calculation.structure)), replace(found, notes=(*found.notes, note))
-
-
-def _with(calculation: Calculation, **changes: object) -> Calculation:
-    """The same with k-points that are changed."""
-    return _at(calculation, replace(calculation.kpoints, **changes))  # type: ignore[arg-type]
+    plain = replace(calculation.kpoints, symmetry=no_symmetry(calculation.structure))
+    return _at(calculation, plain), replace(found, notes=(*found.notes, note))
 
 
 def _at(calculation: Calculation, kpoints: KPoints) -> Calculation:
     """The same with other k-points."""
-    return Calculation(
-        calculation.structure, kpoints, calculation.parameters, calculation.datasets, calculation.runtime,
-        calculation.real,
-    )  # fmt: skip
+    return replace(calculation, kpoints=kpoints, made=None)
 
 
 def _of_charge(path: Path, calculation: Calculation) -> FixedDensity:

@@ -1,10 +1,23 @@
 """How to reach self-consistency."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
-from eigenwerk.dft.filling.occupations import Smearing
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.filling.occupations import Smearing, make_smearing
 from eigenwerk.dft.scf.mixing.mixing import MixSettings
+from eigenwerk.dft.settings.mixing_extent import screens_locally, smallest_factor
+from eigenwerk.dft.settings.parameters import Mixing, Parameters
 from eigenwerk.eigensolvers import AUTOMATIC
+
+FIT_MAG_FROM = 15
+"""Steps with AMIX_MAG in crystals before the response decides: most magnets are done by then, and a magnetisation that
+is mixed gently from the start may settle in a higher minimum (bent iron: 0.3 eV).  Free atoms, whose levels empty and
+fill at once, need it from the start; they have one k-point."""
+
+NEAR_SQUARE = 30.0
+"""The mixer of atoms and molecules counts the end as near where the squared residual is so many times that of
+convergence."""
 
 
 @dataclass(frozen=True)
@@ -31,3 +44,25 @@ class ScfSettings:
     start_single: bool = False
     screening: bool | None = None
     mixing: MixSettings = field(default_factory=MixSettings)
+
+    @staticmethod
+    def of(given: Parameters, basis: PlaneWaveBasis) -> "ScfSettings":
+        """What the cycle needs of the parameters, for a structure and its k-points."""
+        kpoints, wanted = basis.kpoints, given.mixing
+        smallest = smallest_factor(wanted, basis.structure)
+        screening = screens_locally(wanted, basis.structure, float(basis.norm2_g[1]) ** 0.5)
+        isolated = smallest > wanted.amin
+        near = (NEAR_SQUARE * given.energy_tolerance * given.electrons) ** 0.5 if isolated else 0.0
+        mixing = MixSettings(**_of_same_name(MixSettings, wanted) | {
+            # atoms and molecules answer like no dielectric: measured, a fitted factor serves as many as it harms
+            "fit_charge": wanted.fit_charge and smallest == wanted.amin and not screening,
+            "fit_mag_from": FIT_MAG_FROM if len(kpoints.point_kc) > 1 else 0, "amin_charge": smallest, "near": near,
+        })  # fmt: skip
+        smearing = make_smearing(given.ismear, given.fixed_occupations, kpoints.tetrahedra)
+        own = {"smearing": smearing, "screening": screening, "mixing": mixing}
+        return ScfSettings(**_of_same_name(ScfSettings, given) | own)
+
+
+def _of_same_name(group: type[MixSettings] | type[ScfSettings], given: Mixing | Parameters) -> dict[str, Any]:
+    """The fields of a group that are among those given."""
+    return {one.name: getattr(given, one.name) for one in fields(group) if hasattr(given, one.name)}

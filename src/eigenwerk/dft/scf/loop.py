@@ -33,7 +33,6 @@ RESIDUAL_SQUARE = 1.0
 Objection = Callable[[State], str]
 """What a converged state still lacks, in words; empty if nothing."""
 
-
 OTHER_TRY = 3
 """The try that takes the other preconditioner."""
 
@@ -79,7 +78,7 @@ class ScfLoop:
         for step in range(1, settings.max_steps + 1):
             started, last = time.perf_counter(), step == settings.max_steps
             done = progress.steps if progress else 0
-            frozen = done < settings.frozen_steps
+            frozen = done < self.settings.frozen_steps
             solved = self._solved(step, density, orbitals, progress, choice, precision)
             orbitals = solved.orbitals
             output = self._density_of(solved)
@@ -97,7 +96,7 @@ class ScfLoop:
             final = not frozen and choice.settled and solved.single is None
             # a step for something else has to leave the energy where it was, and nothing more
             there = self._stands(record) if objected else final and self._converged(record, done)
-            if final and not there and self._turns(history, record):
+            if final and not there and self._turns([*history, record]):
                 there, record = True, record.telling(TURNING)
             converged = self.atoms.runtime.world.all(there and not unlikely)
             second.note = ""
@@ -195,7 +194,9 @@ class ScfLoop:
         known = len(self.mixer.events)
         with self.atoms.runtime.trace.span("mixing"):
             screening = self._screening(solved.bands, solved.filled)
-            following, residual = self._agreed(*self._next(density, output, frozen, screening, doubt))
+            following, residual = self._next(density, output, frozen, screening, doubt)
+            # rank 0's for all: rounding errors of other ranks must not lead them to other decisions
+            following, residual = following.broadcast(self.atoms.runtime.world, residual)
         self._tries = int(self.atoms.runtime.world.max(self.atoms.runtime.index(self.mixer.tries)))
         return following, residual, tuple(self.mixer.events[known:])
 
@@ -268,9 +269,8 @@ class ScfLoop:
         """A state whose density has converged, with the energy of its own exchange if that is within the tolerance of
         what it was found with; else on its way, with a new operator of its orbitals, or before that with moments that
         are held."""
-        outer, coeff_sknG = self.outer, state.coeff_sknG
+        outer, coeff_sknG, record, words = self.outer, state.coeff_sknG, state.history[-1], ""
         assert outer is not None
-        record, words = state.history[-1], ""
         if outer.ripe:
             energies, words = outer.measure(coeff_sknG, solved.filling_skn, state.energies)
             state, record = replace(state, energies=energies), replace(record, energies=energies)
@@ -287,6 +287,8 @@ class ScfLoop:
 
     def _begun(self, start: StartingPoint) -> tuple[SolverChoice, PrecisionChoice]:
         """The choices of solver and precision, and the mixer, as they stand at a start."""
+        if start.frozen_steps is not None:
+            self.settings = replace(self.settings, frozen_steps=start.frozen_steps)
         settings, progress = self.settings, start.progress
         job = SolverJob(
             settings.solver, settings.bands, self.atoms.basis.form.real, settings.energy_tolerance, settings.motion_time
@@ -364,10 +366,6 @@ class ScfLoop:
             self._compensated = occupancy_sx, self.atoms.valence_compensation(occupancy_sx)
         return self._compensated[1]
 
-    def _agreed(self, density: Density, residual: float) -> tuple[Density, float]:
-        """Rank 0's next density for all: rounding errors of other ranks must not lead them to other decisions."""
-        return density.broadcast(self.atoms.runtime.world, residual)
-
     def _record(
         self, step: int, solved: Solved, output: Density, residual: float, before: Progress | None, started: float,
         events: tuple[str, ...],
@@ -393,10 +391,9 @@ class ScfLoop:
     def _stands(self, record: ScfStep) -> bool:
         return abs(record.change) < self._tolerance
 
-    def _turns(self, history: Sequence[ScfStep], record: ScfStep) -> bool:
+    def _turns(self, steps: Sequence[ScfStep]) -> bool:
         """Whether all that is left is a turn of open shells, of which the energy takes no notice."""
-        alone = self.outer is None and self.settings.mixing.near > 0
-        return alone and stands_still([*history, record], self._tolerance)
+        return self.outer is None and self.settings.mixing.near > 0 and stands_still(steps, self._tolerance)
 
     def _converged(self, record: ScfStep, done: int) -> bool:
         """done: steps before this one, those of earlier runs included."""

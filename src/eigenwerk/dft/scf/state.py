@@ -94,7 +94,8 @@ class StartingPoint:
     wanted_skn: 1 for the bands that matter; progress: of the same calculation, which goes on as if never interrupted;
     learned: memory of a mixer that has served a like system; occ_skn: occupations of the orbitals, 0 to 1, of all
     k-points, where they are known; exchange: where exact exchange stands in a calculation that goes on;
-    semilocal: whether the orbitals are of a functional without exact exchange.
+    semilocal: whether the orbitals are of a functional without exact exchange; frozen_steps: with this density, None
+    for as many as parameters ask for.
     """
 
     density: Density
@@ -106,6 +107,7 @@ class StartingPoint:
     occ_skn: torch.Tensor | None = None
     exchange: ExchangeMemory | None = None
     semilocal: bool = False
+    frozen_steps: int | None = None
 
 
 @dataclass(frozen=True)

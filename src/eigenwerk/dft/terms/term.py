@@ -163,7 +163,7 @@ class Term(ABC):
 
         NotImplementedError of terms that do not know it yet.
         """
-        raise NotImplementedError(f"the second derivative of the term of {', '.join(self.words)}")
+        raise NotImplementedError(f"the second derivative of {type(self).__name__}")
 
     def orbital_derivatives(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalDerivatives | None:
         """Forces and strain of what depends on the orbitals and not on densities alone; None for most terms.

@@ -11,7 +11,6 @@ from eigenwerk.motion.relaxation.chart import Chart, of_ions
 from eigenwerk.motion.relaxation.hessian.hessian import Hessian, model_at
 from eigenwerk.motion.saddle.barrier import PathEnergy
 from eigenwerk.motion.saddle.nudged import BandForces, nudged_forces, require_ase
-from eigenwerk.motion.saddle.rigid import without_turns
 from eigenwerk.motion.saddle.saddle_settings import BandSettings
 from eigenwerk.motion.saddle.steps import BandDiis, BandQuickMin, BandSteps
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
@@ -27,6 +26,9 @@ STALE = 0.3
 
 MOST_FAILURES = 6
 """Bands in a row with images that did not converge, before the search is given up."""
+
+DEPENDENT = 1e-6
+"""Share of the largest below which a turn is none of its own: that of a line about itself."""
 
 ERROR_SHARE, FINAL_ERROR_SHARE = 0.05, 0.3
 """How well forces have to be known: of the largest force, and of force_tolerance."""
@@ -251,3 +253,17 @@ def unwrapped(scaled_xac: Sequence[np.ndarray]) -> np.ndarray:
         step_ac = scaled_ac - found[-1]
         found.append(found[-1] + step_ac - np.round(step_ac))
     return np.array(found)
+
+
+def without_turns(vector_av: np.ndarray, position_av: np.ndarray) -> np.ndarray:
+    """Of forces or steps, what is no turn of all atoms about their centre; (a, 3).
+
+    A molecule with vacuum on all sides may be turned.  The springs see that as length of the path: images turn, the
+    path grows longer, and its forces never come to rest.  (Shifts, of which the same holds, are left out by `Chart`.)
+    """
+    around_av = position_av - position_av.mean(axis=0)
+    motion_xz = np.array([np.cross(axis, around_av).ravel() for axis in np.eye(3)])
+    _, size_x, unit_xz = np.linalg.svd(motion_xz, full_matrices=False)
+    unit_xz = unit_xz[size_x > DEPENDENT * size_x[0]]
+    left_z = vector_av.ravel() - unit_xz.T @ (unit_xz @ vector_av.ravel())
+    return left_z.reshape(-1, 3)

@@ -34,15 +34,6 @@ class ForceConstants:
         """Without the sum rule."""
         return (self.measured_xx + self.measured_xx.T) / 2
 
-    @property
-    def all_aavv(self) -> np.ndarray:
-        """(a, a, 3, 3), zero where an atom does not move."""
-        atoms = len(self.free_av)
-        all_xx = np.zeros((3 * atoms, 3 * atoms))
-        free = self.free_av.ravel()
-        all_xx[np.ix_(free, free)] = self.matrix_xx
-        return all_xx.reshape(atoms, 3, atoms, 3).transpose(0, 2, 1, 3)
-
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRow:

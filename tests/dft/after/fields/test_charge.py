@@ -84,11 +84,11 @@ def test_a_magnet_s_file_serves_a_run_without_spin_and_the_other_way(iron, calcu
 
 
 def test_atoms_that_have_moved_take_their_density_along(calculation, crystal, tmp_path):
-    structure = crystal("si_bent")
-    calc = calculation(structure, mesh=(2, 2, 2), real=True)
+    structure, few = crystal("si_bent"), {"mesh": (1, 1, 1), "real": True, "cutoff_eV": 120.0}
+    calc = calculation(structure, **few)
     path = write(tmp_path, calc, calc.run().state.following)
     moved_ac = structure.scaled_ac + [[0.02, 0, 0], [0, 0, 0]]
-    shifted = calculation(Structure(structure.lattice_cv, structure.symbols, moved_ac), mesh=(2, 2, 2), real=True)
+    shifted = calculation(Structure(structure.lattice_cv, structure.symbols, moved_ac), **few)
     start = charge_start(path, shifted)
     assert "moved by up to 0.077 Å" in start.notes[0]
     near = shifted.run(start=start).state

@@ -72,7 +72,7 @@ def test_an_atom_has_the_density_of_its_waves(calculation):
 # -- potentials -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["insulator", "magnet"])
+@pytest.mark.parametrize("name", but_slow(("insulator", "magnet"), "magnet"))
 def test_total_potential_is_that_of_the_hamiltonian(solved, name):
     """On the waves of the density; the compensation charges add waves beyond."""
     calc, state = solved(name)

@@ -15,7 +15,7 @@ SETTINGS = {"cutoff_eV": 220.0, "mesh": (2, 2, 2), "real": True, "symmetry_level
 def test_stress_less_pulay_stress_is_the_slope_of_smooth_energies_at_constant_cutoff(calculation, crystal):
     lih = replace(crystal("lih_bent"), scaled_ac=np.array([[0.0, 0, 0], [0.5, 0.5, 0.5]]))
     calc = calculation(lih, **SETTINGS)
-    calc.parameters = replace(calc.parameters, stress=True)
+    calc = replace(calc, parameters=replace(calc.parameters, stress=True))
     ground = calc.run()
     pulay = pulay_of_energies(calc, ground)
     assert pulay is not None and pulay < 0
@@ -36,5 +36,5 @@ def test_stress_less_pulay_stress_is_the_slope_of_smooth_energies_at_constant_cu
 def test_none_where_a_calculation_does_not_converge(calculation, crystal):
     calc = calculation(crystal("lih_bent"), **SETTINGS)
     ground = calc.run()
-    calc.parameters = replace(calc.parameters, max_steps=1)
+    calc = replace(calc, parameters=replace(calc.parameters, max_steps=1))
     assert pulay_of_energies(calc, ground) is None

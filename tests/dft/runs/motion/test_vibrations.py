@@ -1,8 +1,11 @@
 """IBRION = 5 and 6 from folder to files: symmetry changes nothing but the number of arrangements."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
+from cost import shared
 from eigenwerk.dft.runs.run import run_folder
 
 POSCAR = "silicon\n5.47\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
@@ -12,20 +15,23 @@ INCAR = "ENCUT = 150\nEDIFF = 1E-9\nISMEAR = 0\nSIGMA = 0.05\nNSW = 1\nLCHARG = 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """Result and folder with symmetry and without."""
-    results = {}
-    for ibrion in (5, 6):
+    """`found(5)`: result and folder without symmetry, and with it for 6, made when first asked for."""
+
+    @cache
+    def make(ibrion):
         folder = tmp_path_factory.mktemp(f"ibrion{ibrion}")
         (folder / "POSCAR").write_text(POSCAR)
         (folder / "KPOINTS").write_text(KPOINTS)
         (folder / "INCAR").write_text(INCAR + f"IBRION = {ibrion}\nISIF = {2 + (ibrion == 6)}\n")
-        results[ibrion] = run_folder(folder), folder
-    return results
+        with shared():
+            return run_folder(folder), folder
+
+    return make
 
 
 @pytest.mark.slow
 def test_frequencies_do_not_depend_on_the_use_of_symmetry(found):
-    (plain, _), (symmetric, _) = found[5], found[6]
+    (plain, _), (symmetric, _) = found(5), found(6)
     assert len(plain.ionic_history.steps) == 13 and len(symmetric.ionic_history.steps) == 5
     frequencies = [result.ionic_history.more["frequencies_per_cm"] for result in (plain, symmetric)]
     assert np.allclose(*frequencies, atol=0.1)
@@ -34,15 +40,15 @@ def test_frequencies_do_not_depend_on_the_use_of_symmetry(found):
 
 
 def test_elastic_constants_are_those_of_a_cube_and_positive(found):
-    tensor_jj = np.array(found[6][0].ionic_history.more["elastic_GPa"])
-    clamped_jj = np.array(found[6][0].ionic_history.more["elastic_clamped_GPa"])
+    tensor_jj = np.array(found(6)[0].ionic_history.more["elastic_GPa"])
+    clamped_jj = np.array(found(6)[0].ionic_history.more["elastic_clamped_GPa"])
     assert np.allclose(tensor_jj[:3, :3].diagonal(), tensor_jj[0, 0]) and np.allclose(tensor_jj[:3, 3:], 0, atol=1e-6)
     assert 0 < tensor_jj[3, 3] < clamped_jj[3, 3] and tensor_jj[0, 0] == pytest.approx(clamped_jj[0, 0])
 
 
 def test_files_hold_the_modes_and_the_structure_at_rest(found):
     outputs = pytest.importorskip("pymatgen.io.vasp.outputs", reason="pymatgen is not installed")
-    result, folder = found[6]
+    result, folder = found(6)
     run = outputs.Vasprun(folder / "vasprun.xml", parse_potcar_file=False)
     assert run.force_constants.shape == (2, 2, 3, 3) and len(run.ionic_steps) == 5
     assert np.allclose(run.final_structure.frac_coords, [[0, 0, 0], [0.25, 0.25, 0.25]])

@@ -120,7 +120,7 @@ def test_a_path_goes_on_after_an_interruption(done, tmp_path):
         assert mine.free_energy == pytest.approx(theirs.free_energy, abs=2e-6)
 
 
-@pytest.mark.parametrize("image", [0, 1])
+@pytest.mark.parametrize("image", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_an_image_that_was_stopped_goes_on_as_if_it_had_not_been(image, still, tmp_path):
     """To the last bit, also of complex orbitals; images before it are converged once more."""
     folder, steps = make_path(tmp_path / "again", **STILL), [one.scf_steps for one in still[1].images]
@@ -172,12 +172,12 @@ def test_two_ranks_find_what_one_does(tmp_path, places, images, words):
 
 
 def test_the_command_shows_steps_of_the_band_and_its_barrier(tmp_path):
-    folder = make_path(tmp_path / "shown", NSW=2)
+    folder = make_path(tmp_path / "shown", NSW=1)
     ended = run(str(folder))
     assert ended.returncode == 3, ended.stderr
     assert "nudged elastic band of 2 images between two end points" in ended.stdout
     assert "Barrier (free energies, the curve through the images)" in ended.stdout
-    assert "Not at rest after 2 steps" in ended.stdout and (folder / "neb.png").is_file()
+    assert "Not at rest after 1 step" in ended.stdout and (folder / "neb.png").is_file()
     over = make_path(tmp_path / "over", NSW=0)
     assert run(str(over), "--no-plot", "--json").returncode == 0
     again = run(str(over), "--restart")

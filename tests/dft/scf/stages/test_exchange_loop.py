@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.after.fixed_potential import bands_at
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
@@ -281,14 +282,14 @@ def test_bands_beside_the_mesh_are_those_of_its_points_where_they_meet(calculati
     state = calc.run().state
     point_kc = np.concatenate([calc.kpoints.point_kc, [[1e-4, 0.0, 0.0], [0.1, 0.2, 0.3]]])
     points = explicit(point_kc, np.ones(len(point_kc)), calc.kpoints.symmetry)
-    found = calc.bands_at(state.density, points)
+    found = bands_at(calc, state.density, points)
     assert found.converged
     torch.testing.assert_close(found.eig_skn[:, :-2, :6], state.eig_skn[:, :, :6], atol=2e-6, rtol=0)
     # and next to them
     torch.testing.assert_close(found.eig_skn[:, -2, :6], state.eig_skn[:, 0, :6], atol=1e-5, rtol=0)
     plain = calculation(crystal("si"), **settings)
     with pytest.raises(InputError, match=r"need an interaction that ends.*Set HFSCREEN"):
-        plain.bands_at(state.density, points)
+        bands_at(plain, state.density, points)
 
 
 def test_orbitals_of_the_semilocal_functional_begin_a_hybrid_but_are_not_its_state(solved, calculation):

@@ -57,7 +57,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", but_slow(CASES, "magnet"))
+@pytest.mark.parametrize("case", but_slow(CASES, "magnet", "tetrahedra", "RMM-DIIS"))
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(crystal, calculation, case):
     """The same energies, applications and solvers, step by step: nothing that the next step depends on is lost."""
     name, first, settings = CASES[case]
@@ -148,7 +148,8 @@ STEP = np.array([0.02, -0.01, 0.03])
 
 
 MOVED = [
-    ("al_pair", METAL), ("si_bent", SILICON), ("si_bent", SILICON | {"real": True}),
+    ("al_pair", METAL), ("si_bent", SILICON | {"real": True}),
+    pytest.param("si_bent", SILICON, marks=pytest.mark.slow),
     pytest.param("fe_bent", IRON, marks=pytest.mark.slow),
 ]  # fmt: skip
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from eigenwerk.motion.mover import drive
-from eigenwerk.motion.relaxation import curved
+from eigenwerk.motion.relaxation import curved, secant
 from eigenwerk.motion.relaxation.chart import Chart, free_strains
-from eigenwerk.motion.relaxation.hessian import hessian, whitening
+from eigenwerk.motion.relaxation.hessian import hessian
 from eigenwerk.motion.relaxation.hessian.hessian import DenseHessian, SparseHessian
 from eigenwerk.motion.relaxation.hessian.model import confined, model_hessian
 from eigenwerk.motion.relaxation.hessian.products import solved
@@ -91,7 +91,7 @@ def test_relaxations_without_a_matrix_take_as_many_points(monkeypatch, start, is
         return len(found), found[-1][0].free_energy
 
     count, energy = points()
-    for module in (hessian, whitening, curved):
+    for module in (hessian, secant, curved):
         monkeypatch.setattr(module, "MANY_ATOMS", 1)
     without, same = points()
     assert abs(without - count) <= 2 and same == pytest.approx(energy, abs=1e-3)

@@ -61,7 +61,7 @@ class IonicLoop:
 
     def run(self, start: State | StartingPoint | None = None) -> RunResult:
         """To the end; start: a state to go on from, in place of what INCAR asks for."""
-        active, given = self.active, self.active.calculation.parameters
+        active = self.active
         active.ionic_history = self._ionic_history
         ground, report = None, None
         while (asked := self.mover.ask()) is not None:
@@ -79,7 +79,6 @@ class IonicLoop:
                 ground = calculation.run(self._scf_step, begin, repeatable=True, **how)
                 if first:
                     active.note(*filter(None, [unsearched_words(calculation, ground.state, "vibrations")]))
-            calculation.parameters = given  # steps with a density that is kept are for the first ionic step
             found = self.surface.add(asked, calculation, ground)
             point = _agreed(replace(found, pulay=self._pulay(calculation, ground)), calculation.runtime)
             report = self.mover.tell(point)

@@ -14,7 +14,7 @@ from itertools import combinations, product
 
 import torch
 
-from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.calculation import Calculation, Made
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.runs.open_shells.broken_symmetry import WHOLE
 from eigenwerk.dft.scf.bands import density_of_bands
@@ -60,11 +60,7 @@ def begun_cold(calculation: Calculation) -> Calculation:
     """The same, with which a choice begins."""
     given = calculation.parameters
     brief = replace(given, width=COLD * given.width, max_steps=min(COLD_STEPS, given.max_steps), stress=False)
-    other = Calculation(
-        calculation.structure, calculation.kpoints, brief, calculation.datasets, calculation.runtime, calculation.real
-    )
-    other.basis, other.atoms = calculation.basis, calculation.atoms
-    return other
+    return replace(calculation, parameters=brief, made=Made(calculation.atoms))
 
 
 def other_choices(calculation: Calculation, state: State) -> list[Choice]:

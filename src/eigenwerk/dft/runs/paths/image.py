@@ -82,14 +82,13 @@ class Image:
 
     def evaluate(self, asked: Arrangement) -> SurfacePoint:
         """A point of its surface; collective on its ranks.  Raises Stopped, or what `on_step` raises."""
-        active, given = self.active, self.active.calculation.parameters
+        active = self.active
         calculation = self.surface.calculation_at(asked)
         active.calculation = active.saver.calculation = calculation
         active.protect = self.callers.protect  # what is to be rescued is the image at work
         began = time.perf_counter()
         begin = self._begin(asked, calculation)
         ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked), repeatable=True)
-        calculation.parameters = given  # steps with a density that is kept are for the first arrangement
         if self.ground is None:
             words = unsearched_words(calculation, ground.state, "paths")
             active.note(*([f"image {self.number:02d}: {words}"] if words else []))

@@ -31,9 +31,10 @@ from eigenwerk.dft.exchange.exact_exchange import NAME as EXCHANGE
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.filling.occupations import Occupations
+from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.energies import Energies
-from eigenwerk.dft.terms.local_field import LocalField
+from eigenwerk.dft.terms.term import Charges, Contribution, Term
 from eigenwerk.units import FORCE_EV_PER_ANGSTROM, HARTREE_EV
 
 START_TOLERANCE = 1e-3 / HARTREE_EV
@@ -124,6 +125,32 @@ def force_error_of(change: float | None, atoms: int) -> float:
 def is_renewal(event: str) -> bool:
     """Whether an event of a step tells of a new operator, for the steps after it."""
     return event.startswith(NAME)
+
+
+class LocalField(Term):
+    """Magnetic fields inside the spheres of atoms, which hold moments that would die otherwise; for two spins.
+
+        E = -Σ_a h_a m_a,   m_a = Σ_ij (D↑ - D↓)_a,ij <φ_i|φ_j>  inside the matching radius;   ∂E/∂D_↑↓ = ∓h_a <φ_i|φ_j>
+
+    It is no part of any energy that is given: orbitals found with it are where a search begins.
+    """
+
+    def __init__(self, atoms: PawAtoms, field_a: np.ndarray):
+        """field_a: h, hartree."""
+        self._parts = [
+            (atoms.runtime.tensor(field_a[species.atom_a]), atoms.runtime.tensor(species.setup.sphere_overlap_ij))
+            for species in atoms.layout.species
+        ]
+
+    def __call__(self, charges: Charges) -> Contribution:
+        """Energy "local field" and its part of ΔH."""
+        energies, blocks = [], []
+        for (field_a, overlap_ij), block_saij in zip(self._parts, charges.blocks, strict=True):
+            up_aij = -field_a[:, None, None] * overlap_ij
+            derivative_saij = torch.stack([up_aij, -up_aij])
+            energies.append((derivative_saij * block_saij.real).sum())
+            blocks.append(derivative_saij)
+        return Contribution(("local field",), torch.stack(energies).sum(0, keepdim=True), blocks={"occupancy": blocks})
 
 
 @dataclass

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.density.density import atomic_density, moment_per_atom
-from eigenwerk.dft.terms.local_field import LocalField
+from eigenwerk.dft.scf.stages.exchange_loop import LocalField
 from eigenwerk.dft.terms.term import Charges
 
 FIELD = np.array([0.05, -0.02])

@@ -5,8 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.saddle.band import Band
-from eigenwerk.motion.saddle.rigid import without_turns
+from eigenwerk.motion.saddle.band import Band, without_turns
 from eigenwerk.motion.saddle.saddle_settings import BandSettings
 from eigenwerk.motion.surface import SurfacePoint
 

@@ -1,0 +1,41 @@
+"""What a calculation stands on: plane waves and PAW tables, as parameters ask for them."""
+
+from collections.abc import Mapping
+
+from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.filtered import filtered_projectors
+from eigenwerk.dft.paw.setup import make_setup
+from eigenwerk.dft.paw.wave_limits import wave_limits
+from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.dft.spin.forms import FORMS
+from eigenwerk.dft.terms.reference_atoms import reference_energy
+from eigenwerk.functionals.table import find_functional
+from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.parallel.runtime import Runtime
+
+
+def waves_of(given: Parameters, structure: Structure, kpoints: KPoints, runtime: Runtime, real: bool) -> PlaneWaveBasis:
+    """Plane waves and grids; real: see `make_basis`."""
+    grids = None
+    if given.wave_grid is not None and given.fine_grid is not None:
+        grids = GridSizes(given.wave_grid, given.fine_grid)
+    with runtime.trace.span("basis"):
+        return make_basis(structure, kpoints, given.cutoff, given.precision, runtime, grids, real, FORMS[given.spins])
+
+
+def atoms_of(given: Parameters, basis: PlaneWaveBasis, datasets: Mapping[str, PawDataset]) -> PawAtoms:
+    """PAW tables on plane waves, with projectors for the wave grid if they are to be used in real space."""
+    structure, accuracy, filtered = basis.structure, given.real_space, None
+    with basis.runtime.trace.span("data sets"):
+        # energies of hybrids count from the atoms of the functional that they are made of
+        functional = find_functional(given.functional)
+        data = {symbol: datasets[symbol] for symbol in structure.species}
+        setups = {symbol: make_setup(one, reference_energy(one, functional)) for symbol, one in data.items()}
+        if accuracy:
+            limits = wave_limits(structure, basis.grids, given.cutoff)
+            filtered = {symbol: filtered_projectors(one, limits, accuracy[symbol]) for symbol, one in data.items()}
+        return PawAtoms(basis, setups, filtered)
