@@ -12,7 +12,7 @@ from eigenwerk.dft.settings.parameters import Mixing, Parameters
 from eigenwerk.eigensolvers import ALGOS, NUMBERS, SEQUENCES
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.io.vasp.input.incar import Incar
-from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
+from eigenwerk.units import BOHR_ANGSTROM
 
 LEAST_SYMPREC = 1e-10
 """Å; coordinates in double precision have no more digits."""
@@ -30,7 +30,7 @@ def all_parameters(known: dict[str, Any], functional: Functional) -> Parameters:
 
 
 def loop_settings(incar: Incar, frozen_steps: int, findings: Findings) -> dict[str, Any]:
-    """Spin, smearing, self-consistency and symmetry as arguments of `Parameters`; frozen_steps: |NELMDL|."""
+    """Settings that are read as declared, and those of the loop, by their fields; frozen_steps: |NELMDL|."""
     steps = most_steps(incar)
     if frozen_steps >= steps:
         message = f"the density is kept for {frozen_steps} steps, but NELM = {steps}: "
@@ -43,21 +43,11 @@ def loop_settings(incar: Incar, frozen_steps: int, findings: Findings) -> dict[s
             message = f"the run ends before it may converge, in {whole(incar, 'NELMIN')} steps (NELMIN) or more"
         remedy = f"Set NELM = {whole(incar, 'NELMIN')} or more, or remove {tag}."
         findings.add(incar.problem(tag, message, remedy, severity="warning"))
-    return {
-        "title": str(incar.get("SYSTEM")),
-        "spins": whole(incar, "ISPIN"),
-        "ismear": whole(incar, "ISMEAR"),
-        "width": number(incar, "SIGMA") / HARTREE_EV,
-        "energy_tolerance": number(incar, "EDIFF") / HARTREE_EV,
+    plain = [one for one in fields(Parameters) if one.metadata.get("reads")]
+    return {one.name: one.metadata["reads"](incar.get(one.metadata["tag"])) for one in plain} | {
         "max_steps": steps,
-        "min_steps": whole(incar, "NELMIN"),
-        "motion_time": number(incar, "TIME"),
-        "start_single": incar.get("PRECISION_START") == "Single",
-        "exchange_single": incar.get("PRECISION_EXCHANGE") == "Single",
-        "correct_forces": bool(incar.get("LCORR")),
         "stress": _wants_stress(incar),
         "exchange_block": whole(incar, "NBLOCK_FOCK") if incar.get("LHFCALC") else 0,
-        "symmetry_level": whole(incar, "ISYM"),
         "symmetry_tolerance": symmetry_tolerance(incar),
     }
 
