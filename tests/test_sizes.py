@@ -16,8 +16,8 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 83202
-MOST_FILES = 702
+MOST_LINES = 83508
+MOST_FILES = 703
 MOST_TRACKED = 1496
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 

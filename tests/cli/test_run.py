@@ -152,13 +152,13 @@ def test_file_that_cannot_be_written_is_2_and_known_before_the_first_step(folder
 
 
 def test_file_that_cannot_be_written_any_more_is_2_after_the_summary(folder, capsys, monkeypatch):
-    path, begin = folder(NELM=2), RunView.begin
+    path, step = folder(NELM=2), RunView.step
 
-    def with_a_folder(view):
+    def with_a_folder(view, record):
         (path / "OSZICAR").mkdir(exist_ok=True)
-        begin(view)
+        step(view, record)
 
-    monkeypatch.setattr(RunView, "begin", with_a_folder)
+    monkeypatch.setattr(RunView, "step", with_a_folder)
     assert main(["run", str(path)]) == 2
     out, _ = capsys.readouterr()
     assert "cannot write" in out and "free energy" in out and (path / "vasprun.xml").is_file()

@@ -123,7 +123,7 @@ def _disturbed(atoms: PawAtoms, spins: int, electrons: float, size: float = 0.02
         i = species.setup.projector_count
         change = torch.as_tensor(draw.normal(size=(spins, species.count, i, i)))
         blocks.append(size * (change + change.mT))
-    return Density.of(start.density_sg + change_sg, start.occupancy_sx + atoms.layout.flatten(blocks))
+    return Density.of(start.density_sg + change_sg, start.occupancy_sx + atoms.layout.flatten(blocks), start.spin)
 
 
 @pytest.fixture(scope="session")

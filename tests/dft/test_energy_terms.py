@@ -56,7 +56,7 @@ def test_a_term_gives_what_it_declares_and_needs_what_it_says(every, disturbed, 
     assert found.names == tuple(kind.words)
     assert found.waves.keys() | found.blocks.keys() <= term.needs
     kept = {name: (first if name in term.needs else second).value[name] for name in first.value}
-    other = term(Charges(every.atoms, Density(kept)))
+    other = term(Charges(every.atoms, Density(kept, first.spin)))
     assert other.energy_e.tolist() == found.energy_e.tolist()
     with pytest.raises(NotImplementedError, match=kind.__name__):
         term.second(Charges(every.atoms, first), first)
@@ -64,6 +64,6 @@ def test_a_term_gives_what_it_declares_and_needs_what_it_says(every, disturbed, 
 
 def test_a_density_without_a_field_that_is_needed_is_refused(every, disturbed):
     density = disturbed(every.atoms, 1, every.parameters.electrons)
-    bare = Density({name: value for name, value in density.value.items() if name != "occupancy"})
+    bare = Density({name: value for name, value in density.value.items() if name != "occupancy"}, density.spin)
     with pytest.raises(RuntimeError, match="need: occupancy"):
         every.builder(bare)

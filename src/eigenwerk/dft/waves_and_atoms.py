@@ -11,7 +11,7 @@ from eigenwerk.dft.paw.filtered import filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.settings.parameters import Parameters
-from eigenwerk.dft.spin.forms import FORMS
+from eigenwerk.dft.spin.form import OF_ISPIN
 from eigenwerk.dft.terms.reference_atoms import reference_energy
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw.paw_xml import PawDataset
@@ -24,7 +24,8 @@ def waves_of(given: Parameters, structure: Structure, kpoints: KPoints, runtime:
     if given.wave_grid is not None and given.fine_grid is not None:
         grids = GridSizes(given.wave_grid, given.fine_grid)
     with runtime.trace.span("basis"):
-        return make_basis(structure, kpoints, given.cutoff, given.precision, runtime, grids, real, FORMS[given.spins])
+        spin = OF_ISPIN[given.spins]
+        return make_basis(structure, kpoints, given.cutoff, given.precision, runtime, grids, real, spin)
 
 
 def atoms_of(given: Parameters, basis: PlaneWaveBasis, datasets: Mapping[str, PawDataset]) -> PawAtoms:

@@ -148,7 +148,7 @@ def test_operations_that_exchange_spins_give_weights_to_the_other_channel(calcul
 
 
 def test_electrons_in_spheres_are_those_of_the_filled_orbitals(calculation, crystal):
-    _, ground = solved(calculation, crystal("o2"), spins=2, cutoff_eV=150.0)
+    _, ground = solved(calculation, crystal("o2"), spins=2, cutoff_eV=300.0)
     found, filling_skn = ground.projections, ground.state.filling_skn
     np.testing.assert_allclose(found.occupied_saL, torch.einsum("skn,sknaL->saL", filling_skn, found.weight_sknaL))
     # the moments of one-centre occupancies, for which partial waves stand for everything in the sphere

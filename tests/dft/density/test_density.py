@@ -19,7 +19,7 @@ from eigenwerk.dft.density.density import (
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import density_of_bands
-from eigenwerk.dft.spin.forms import COLLINEAR, UNPOLARISED
+from eigenwerk.dft.spin.form import COLLINEAR, UNPOLARISED
 from eigenwerk.linalg.dense import dense_eigh
 from eigenwerk.linalg.ritz import first_ritz
 
@@ -88,7 +88,7 @@ def test_start_holds_all_electrons_and_the_given_moment(crystal, calculation, na
     calc = calculation(crystal(name), spins=spins, cutoff_eV=200.0)
     density = calc.starting_density()
     count_s = electrons_of(density, calc.atoms)
-    assert density.spin.densities == spins
+    assert density.spin.components == spins
     assert float(count_s.sum()) == pytest.approx(calc.parameters.electrons, abs=1e-10)
     if spins == 2:
         wanted = float(np.sum(crystal(name).magmom_a))

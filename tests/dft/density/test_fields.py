@@ -4,13 +4,14 @@ import pytest
 import torch
 
 from eigenwerk.dft.density.density import Density
+from eigenwerk.dft.spin.form import COLLINEAR
 
 
 @pytest.fixture
 def density():
     draw = torch.Generator().manual_seed(3)
     wave_sg = torch.randn((2, 7), generator=draw, dtype=torch.complex128)
-    return Density.of(wave_sg, torch.randn((2, 5), generator=draw, dtype=torch.float64))
+    return Density.of(wave_sg, torch.randn((2, 5), generator=draw, dtype=torch.float64), COLLINEAR)
 
 
 def same(one, other):
@@ -24,7 +25,7 @@ def test_packed_fields_unpack_to_the_same_bits(density):
 
 
 def test_hermitian_occupancies_keep_their_imaginary_parts(density):
-    twin = Density.of(density.density_sg, density.occupancy_sx * (1 + 2j))
+    twin = Density.of(density.density_sg, density.occupancy_sx * (1 + 2j), COLLINEAR)
     assert same(twin, twin.unpacked(twin.packed()))
 
 

@@ -154,7 +154,7 @@ def test_moments_are_those_of_the_occupancies_and_the_core(calc, occupancy_sx):
     """Q_aL = Delta_0 (l = 0) + sum Delta_Lij D_ij, D summed over spins."""
     atoms = calc.atoms
     start_a = atoms.layout.block_start_a
-    for species, moment_aL in atoms.charge_moments(occupancy_sx):
+    for species, moment_aL in atoms.charge_moments(occupancy_sx.sum(0)):
         table = species.setup
         for n, a in enumerate(species.atom_a):
             d_x = occupancy_sx.sum(0)[start_a[a] : start_a[a + 1]].numpy()
@@ -167,30 +167,31 @@ def test_moments_are_those_of_the_occupancies_and_the_core(calc, occupancy_sx):
 def test_compensation_charge_is_the_sum_of_shapes_times_moments(calc, occupancy_sx):
     basis, atoms = calc.basis, calc.atoms
     expected_g = np.zeros(len(basis.norm2_g), dtype=complex)
-    for species, moment_aL in atoms.charge_moments(occupancy_sx):
+    for species, moment_aL in atoms.charge_moments(occupancy_sx.sum(0)):
         shape_Lg = shape_of(atoms, species.setup).numpy()
         for n, a in enumerate(species.atom_a):
             phase_g = np.exp(-1j * basis.vector_gv.numpy() @ calc.structure.positions_av[a])
             expected_g += moment_aL[n].numpy() @ shape_Lg * phase_g
-    np.testing.assert_allclose(atoms.compensation_charge(occupancy_sx), expected_g, atol=1e-13)
+    np.testing.assert_allclose(atoms.compensation_charge(occupancy_sx.sum(0)), expected_g, atol=1e-13)
 
 
 def test_compensation_charge_makes_the_crystal_neutral(calc):
     """Smooth density, smooth cores, compensation charges with nuclei: no net charge."""
     atoms, density = calc.atoms, calc.starting_density()
     total = density.density_sg[:, 0].sum() + atoms.pseudo_core_g[0]
-    total = total + atoms.compensation_charge(density.occupancy_sx)[0]
+    total = total + atoms.compensation_charge(density.occupancy_sx[0])[0]
     assert float(total.abs()) * calc.basis.volume < 1e-3
     # the charges alone are far from neutral
-    assert float(atoms.compensation_charge(density.occupancy_sx)[0].abs()) * calc.basis.volume > 1
+    assert float(atoms.compensation_charge(density.occupancy_sx[0])[0].abs()) * calc.basis.volume > 1
 
 
 def test_valence_part_and_core_part_are_the_whole_compensation_charge(calc, occupancy_sx):
     atoms, count = calc.atoms, calc.basis.density_count
     valence_sg = atoms.valence_compensation(occupancy_sx)
     assert valence_sg.shape == (2, count)
-    core_g = atoms.compensation_charge(torch.zeros_like(occupancy_sx))[:count]
-    np.testing.assert_allclose(valence_sg.sum(0) + core_g, atoms.compensation_charge(occupancy_sx)[:count], atol=1e-13)
+    core_g = atoms.compensation_charge(torch.zeros_like(occupancy_sx[0]))[:count]
+    whole_g = atoms.compensation_charge(occupancy_sx.sum(0))[:count]
+    np.testing.assert_allclose(valence_sg.sum(0) + core_g, whole_g, atol=1e-13)
     for spin in range(2):
         alone_sg = atoms.valence_compensation(occupancy_sx[spin : spin + 1])
         np.testing.assert_allclose(valence_sg[spin], alone_sg[0], atol=1e-15)
@@ -213,11 +214,11 @@ def test_potential_moments_are_the_adjoint_of_the_charge(calc, occupancy_sx):
     draw = torch.Generator().manual_seed(4)
     potential_g = torch.randn(len(basis.norm2_g), generator=draw, dtype=torch.complex128)
     potential_g.imag[0] = 0
-    pairs = zip(atoms.charge_moments(occupancy_sx), atoms.compensation_potential(potential_g), strict=True)
+    pairs = zip(atoms.charge_moments(occupancy_sx.sum(0)), atoms.compensation_potential(potential_g), strict=True)
     total = 0.0
     for (species, moment_aL), (same, value_aL) in pairs:
         assert same is species
         total += float((moment_aL * value_aL).sum())
-    whole = float(basis.inner(potential_g, atoms.compensation_charge(occupancy_sx)))
+    whole = float(basis.inner(potential_g, atoms.compensation_charge(occupancy_sx.sum(0))))
     assert total == pytest.approx(whole, rel=1e-11)
     assert abs(total) > 1e-3

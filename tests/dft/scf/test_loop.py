@@ -15,6 +15,7 @@ from eigenwerk.dft.scf.solvers import davidson_method
 from eigenwerk.dft.scf.stages.branches import other_states
 from eigenwerk.dft.scf.start.earlier import earlier_of
 from eigenwerk.dft.scf.state import StartingPoint, wanted_bands
+from eigenwerk.dft.spin.form import COLLINEAR
 from eigenwerk.dft.terms.energies import band_energy, harris_energies
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -164,7 +165,7 @@ def test_result_does_not_depend_on_the_start(calc, ground, disturbed):
 def test_two_spins_without_moment_are_the_unpolarised_metal(crystal, calculation, calc, ground):
     pair = calculation(crystal("al_pair"), **METAL, spins=2, ediff_eV=1e-7, bands=calc.parameters.bands)
     start = calc.starting_density()
-    halves = Density.of(start.density_sg.expand(2, -1) / 2, start.occupancy_sx.expand(2, -1) / 2)
+    halves = Density.of(start.density_sg.expand(2, -1) / 2, start.occupancy_sx.expand(2, -1) / 2, COLLINEAR)
     state = pair.run(start=StartingPoint(halves)).state
     assert state.converged
     assert state.energies.free * HARTREE_EV == pytest.approx(ground[0].energies.free * HARTREE_EV, abs=1e-6)

@@ -11,6 +11,7 @@ from scipy.integrate import cumulative_simpson
 from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import compensation_shape
+from eigenwerk.dft.spin.form import COLLINEAR, OF_ISPIN
 from eigenwerk.dft.terms.one_centre import OneCentre, OnsiteTerms, atom_batches, onsite_energies
 from eigenwerk.dft.xc.evaluation import energy_density
 from eigenwerk.functionals.table import find_functional
@@ -45,7 +46,7 @@ class Solved(NamedTuple):
 
 def solved(onsite, occupancy_saij):
     """Energies and derivative of one species."""
-    return Solved(*onsite_energies([onsite], [occupancy_saij])[0])
+    return Solved(*onsite_energies([onsite], [occupancy_saij], OF_ISPIN[len(occupancy_saij)])[0])
 
 
 def total(result):
@@ -128,7 +129,7 @@ def test_species_that_are_worked_on_together_are_independent(setup, functional, 
     alone = [solved(one, occupancy_saij) for one, occupancy_saij in zip(several, given, strict=True)]
     for limit in (64, 2):
         monkeypatch.setattr("eigenwerk.dft.terms.one_centre.ATOMS_PER_BATCH", limit)
-        together = [Solved(*found) for found in onsite_energies(several, given)]
+        together = [Solved(*found) for found in onsite_energies(several, given, COLLINEAR)]
         for found, expected in zip(together, alone, strict=True):
             assert parts(found) == pytest.approx(parts(expected), rel=1e-12)
             np.testing.assert_allclose(found.dH_saij, expected.dH_saij, atol=1e-11)

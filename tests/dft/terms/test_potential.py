@@ -5,10 +5,15 @@ import pytest
 import torch
 
 from eigenwerk.dft.density.density import Density
+from eigenwerk.dft.spin.form import COLLINEAR
 
 CASES = [
     ("si_bent", "PW92", 1), ("si_bent", "PE", 1), ("sic_bent", "PE", 1), ("fe_bent", "PW92", 2), ("fe_bent", "PE", 2),
 ]  # fmt: skip
+
+
+def varied(density, waves=0.0, matrices=0.0):
+    return Density.of(density.density_sg + waves, density.occupancy_sx + matrices, density.spin)
 
 
 def energy(calc, density):
@@ -25,7 +30,7 @@ def case(request, crystal, calculation, disturbed):
 
 
 def smallest_density(calc, density):
-    smooth_sg = density.density_sg + calc.atoms.pseudo_core_g / density.spin.densities
+    smooth_sg = density.density_sg + calc.atoms.pseudo_core_g / density.spin.components
     return float(calc.basis.fine_map.to_grid(smooth_sg).min())
 
 
@@ -44,7 +49,7 @@ def test_local_potential_is_the_derivative_with_respect_to_the_density(case, see
     calc, density, potential = case
     change_sg = random_change(calc, density, seed)
     step = 1e-4
-    up, down = (Density.of(density.density_sg + sign * step * change_sg, density.occupancy_sx) for sign in (1, -1))
+    up, down = (varied(density, waves=sign * step * change_sg) for sign in (1, -1))
     difference = (energy(calc, up) - energy(calc, down)) / (2 * step)
     slope = float(calc.basis.inner(potential.vt_sg, change_sg).sum())
     assert difference == pytest.approx(slope, rel=1e-5, abs=1e-8)
@@ -58,11 +63,11 @@ def test_one_centre_hamiltonian_is_the_derivative_with_respect_to_occupancies(ca
     blocks = []
     for species in calc.atoms.layout.species:
         i = species.setup.projector_count
-        change = torch.as_tensor(draw.normal(size=(density.spin.densities, species.count, i, i)))
+        change = torch.as_tensor(draw.normal(size=(density.spin.components, species.count, i, i)))
         blocks.append(change + change.mT)
     change_sx = calc.atoms.layout.flatten(blocks)
     step = 1e-6
-    up, down = (Density.of(density.density_sg, density.occupancy_sx + sign * step * change_sx) for sign in (1, -1))
+    up, down = (varied(density, matrices=sign * step * change_sx) for sign in (1, -1))
     difference = (energy(calc, up) - energy(calc, down)) / (2 * step)
     slope = float((potential.dH_sx * change_sx).sum())
     assert difference == pytest.approx(slope, rel=1e-5)
@@ -78,7 +83,7 @@ def test_terms_add_up_and_every_one_counts(case):
 def test_equal_spins_feel_the_unpolarised_potential(crystal, calculation, disturbed):
     one = calculation(crystal("si_bent"), spins=1, cutoff_eV=120.0)
     density = disturbed(one.atoms, 1, 8.0, size=0.004)
-    halves = Density.of(density.density_sg.expand(2, -1) / 2, density.occupancy_sx.expand(2, -1) / 2)
+    halves = Density.of(density.density_sg.expand(2, -1) / 2, density.occupancy_sx.expand(2, -1) / 2, COLLINEAR)
     single, pair = one.builder(density), one.builder(halves)
     assert pair.energy == pytest.approx(single.energy, rel=1e-12)
     for spin in range(2):
@@ -90,10 +95,10 @@ def test_the_last_two_potentials_are_kept_and_no_other(case):
     """Of input and output: forces and stress ask for both."""
     calc, density, _ = case
     first = calc.builder(density)
-    other = Density.of(density.density_sg * 1.001, density.occupancy_sx)
+    other = varied(density, waves=density.density_sg * 0.001)
     assert calc.builder(other).energy != first.energy
     assert calc.builder(density) is first
-    for factor in (1.002, 1.003):
-        calc.builder(Density.of(density.density_sg * factor, density.occupancy_sx))
+    for factor in (0.002, 0.003):
+        calc.builder(varied(density, waves=density.density_sg * factor))
     assert calc.builder(density) is not first
     assert calc.builder(density).energy == pytest.approx(first.energy, abs=1e-12)

@@ -14,7 +14,7 @@ def test_charges_are_those_of_the_density_with_cores_and_nuclei(calculation, cry
     torch.testing.assert_close(charges.smooth_sg - density.density_sg, calc.atoms.pseudo_core_g.expand(2, -1) / 2)
     torch.testing.assert_close(charges.total_g, density.density_sg.sum(0) + calc.atoms.pseudo_core_g)
     count = len(charges.total_g)
-    torch.testing.assert_close(charges.charge_g[count:], calc.atoms.compensation_charge(density.occupancy_sx)[count:])
+    torch.testing.assert_close(charges.charge_g[count:], calc.atoms.compensation_charge(charges.occupancy_x)[count:])
     exact = Charges(calc.atoms, calc.starting_density())
     assert abs(complex(exact.charge_g[0])) * calc.basis.volume < 1e-6
     assert [tuple(block_saij.shape[:2]) for block_saij in charges.blocks] == [(2, 2)]

@@ -36,7 +36,7 @@ from eigenwerk.dft.crystal.inversion import Inversion, inversion_of_orbitals, tu
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import equivalent_axes, translation_denominators
-from eigenwerk.dft.spin.forms import UNPOLARISED, SpinForm
+from eigenwerk.dft.spin.form import UNPOLARISED, Spin
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 
@@ -84,7 +84,7 @@ class PlaneWaveBasis:
     fine_map: HalfSphereMap
     sphere_cv: np.ndarray
     lattice: Lattice
-    spin: SpinForm = UNPOLARISED
+    spin: Spin = UNPOLARISED
 
     def strained(self, lattice_cv: torch.Tensor) -> "PlaneWaveBasis":
         """The same plane waves, grids and maps in another cell, (3, 3) in bohr, rows; atoms at the same fractions.
@@ -208,7 +208,7 @@ def make_basis(
     runtime: Runtime | None = None,
     grids: GridSizes | None = None,
     real: bool = True,
-    spin: SpinForm = UNPOLARISED,
+    spin: Spin = UNPOLARISED,
 ) -> PlaneWaveBasis:
     """Build spheres and index maps.  cutoff in hartree; grids chosen from PREC unless given.
 

@@ -39,6 +39,11 @@ def real_harmonics(lmax: int, vector_xv: np.ndarray) -> np.ndarray:
     return harmonics_xL
 
 
+def axial(rotation_ovv: np.ndarray) -> np.ndarray:
+    """What operations do to axial vectors, such as moments: det(R) R; (o, 3, 3)."""
+    return rotation_ovv * np.linalg.det(rotation_ovv)[:, None, None].round()
+
+
 def real_harmonics_rotation(l: int, rotation_vv: np.ndarray, harmonics: Harmonics = real_harmonics) -> np.ndarray:
     """The matrix D with Y_lm(R r) = sum_m' D[m, m'] Y_lm'(r), for proper and improper R.
 

@@ -21,7 +21,7 @@ from eigenwerk.dft.density.fields import KINDS, Fields
 from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
-from eigenwerk.dft.spin.forms import COLLINEAR, UNPOLARISED, SpinForm
+from eigenwerk.dft.spin.form import COLLINEAR, UNPOLARISED, Spin
 from eigenwerk.parallel.threads import each, threads_for
 
 
@@ -29,9 +29,9 @@ class Density(Fields):
     """Valence density of a state: the fields "density" (s, g) and "occupancy" (s, x)."""
 
     @staticmethod
-    def of(density_sg: torch.Tensor, occupancy_sx: torch.Tensor) -> "Density":
+    def of(density_sg: torch.Tensor, occupancy_sx: torch.Tensor, spin: Spin) -> "Density":
         """From its two parts."""
-        return Density({"density": density_sg, "occupancy": occupancy_sx})
+        return Density({"density": density_sg, "occupancy": occupancy_sx}, spin)
 
     @property
     def density_sg(self) -> torch.Tensor:
@@ -74,14 +74,16 @@ def filled_bands(filling_xn: torch.Tensor) -> int:
 def band_density(
     basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: torch.Tensor, sphere_map: SphereMap | None = None
 ) -> torch.Tensor:
-    """Σ filling |ψ̃|² on the wave grid over the k-points of this group and this rank's share of bands; (R, R, R).
+    """Σ filling |ψ̃|² on the wave grid over the k-points of this group and this rank's share of bands; (R, R, R), or of
+    all components that a channel gives, (z, R, R, R).
 
     filling = w_k g f, best in host memory: its signs are looked at.  sphere_map: that of the basis, unless the orbitals
     are in another precision.  The sum over all ranks is the density.
     """
     size_c = basis.grids.wave
     points = size_c[0] * size_c[1] * size_c[2]
-    total_R = torch.zeros(points, dtype=basis.runtime.real, device=basis.runtime.device)
+    nothing_Ry = torch.zeros((points, basis.spin.sums), dtype=basis.runtime.real, device=basis.runtime.device)
+    total_R = basis.spin.density(nothing_Ry)
     comm, limit = basis.runtime.bands, basis.runtime.block_bytes
     sphere_map = sphere_map or basis.sphere_map
     bands, signed = filled_bands(filling_kn), bool((filling_kn < 0).any())
@@ -90,7 +92,7 @@ def band_density(
         own_kbW = ToBands(comm, coeff_knG[k, n]).wait()
         filling_kb = filling_kn[k, n][:, own_bands(comm, n.stop - n.start)]
         _add_squares(basis, own_kbW[:, : filling_kb.shape[1]], filling_kb, sphere_map.problems(k), total_R, signed)
-    return total_R.reshape(size_c) / basis.volume
+    return total_R.unflatten(-1, size_c) / basis.volume
 
 
 def _add_squares(
@@ -110,33 +112,27 @@ def _add_squares(
         _add_squares(basis, x_kbG[:, negative_b], negative_kb, sphere_map, negative_R, False)
         out_R -= negative_R
         return
-    threads, blocks = threads_for(out_R.device), list(grid_blocks(basis, x_kbG))
+    spin, threads, blocks = basis.spin, threads_for(out_R.device), list(grid_blocks(basis, x_kbG))
     root_kb = filling_kb.sqrt().to(x_kbG.dtype.to_real())
 
     def squares(first: int) -> torch.Tensor:
-        total_R2 = out_R.new_zeros((len(out_R), 2))
+        total_Ry = out_R.new_zeros((out_R.shape[-1], spin.sums))
         for k, b in blocks[first::threads]:
             grid_ktR = sphere_map.problems(k).to_grid(x_kbG[k, b] * root_kb[k, b, None])
-            # real and imaginary parts side by side: the fewest passes over memory
-            total_R2 += torch.view_as_real(grid_ktR.flatten(2).flatten(0, 1)).square_().sum(0, dtype=out_R.dtype)
-        return total_R2.sum(1)
+            total_Ry += spin.squares(grid_ktR.flatten(2).flatten(0, 1), out_R.dtype)
+        return spin.density(total_Ry)
 
     for total_R in each(squares, range(min(threads, len(blocks))), threads):
         out_R += total_R
 
 
 def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:
-    """Σ filling P_i P_j* of a block of k-points, in flat order; (x,).
-
-    Of collinear spins the real part, which is what is left when time reversal has its say.
-    """
+    """Σ filling P_i P_j* of a block of k-points, in flat order; (x,), or of all that a channel gives, (z, x)."""
     blocks = []
     for species in atoms.layout.species:
         columns_ai = atoms.layout.columns(species, proj_knI.device)
         proj_ani = proj_knI[..., columns_ai].movedim(2, 0).flatten(1, 2)
-        weighted_ani = proj_ani * filling_kn.flatten()[:, None]
-        block_aij = weighted_ani.mT @ proj_ani.conj()
-        blocks.append(block_aij.real if atoms.basis.spin.real_occupancies else block_aij)
+        blocks.append(atoms.basis.spin.matrices(proj_ani, proj_ani * filling_kn.flatten()[:, None]))
     return atoms.layout.flatten(blocks)
 
 
@@ -168,11 +164,11 @@ def moved(density: Density, atoms: PawAtoms, old: Structure, known_g: torch.Tens
 def atomic_density(atoms: PawAtoms, electrons: float, moment_a: np.ndarray | None) -> Density:
     """`superposed_atoms` scaled to the number of electrons."""
     density = superposed_atoms(atoms, UNPOLARISED if moment_a is None else COLLINEAR, moment_a)
-    return density.times(electrons / electrons_of(density, atoms).sum())
+    return density.times(electrons / density.spin.total(electrons_of(density, atoms)))
 
 
 def superposed_atoms(
-    atoms: PawAtoms, spin: SpinForm, moment_a: np.ndarray | None = None, place: Structure | None = None
+    atoms: PawAtoms, spin: Spin, moment_a: np.ndarray | None = None, place: Structure | None = None
 ) -> Density:
     """Superposition of neutral spherical atoms.
 
@@ -181,7 +177,7 @@ def superposed_atoms(
     this cell.
     """
     basis = atoms.basis
-    shape = spin.densities, basis.density_count
+    shape = spin.components, basis.density_count
     density_sg = torch.zeros(shape, dtype=atoms.runtime.complex, device=atoms.runtime.device)
     blocks = []
     for species in atoms.layout.species:
@@ -189,11 +185,11 @@ def superposed_atoms(
         occupancy_saj = np.array([polarised_occupancy(species.setup, m, spin) for m in moments]).swapaxes(0, 1)
         density_sg += _spherical_density(atoms, species, occupancy_saj, place)
         blocks.append(_spherical_blocks(atoms, species, occupancy_saj))
-    return Density.of(density_sg, atoms.layout.flatten(blocks))
+    return Density.of(density_sg, atoms.layout.flatten(blocks), spin)
 
 
-def polarised_occupancy(setup: Setup, moment: float, spin: SpinForm) -> np.ndarray:
-    """Electrons per spin and channel of an atom with a given moment; (s, j).
+def polarised_occupancy(setup: Setup, moment: float | np.ndarray, spin: Spin) -> np.ndarray:
+    """Electrons of each component and channel of an atom with a given moment, a number or a vector; (s, j).
 
     The moment goes to the channels in proportion to what each can carry by Hund's rule,
     min(f, 2(2l+1) - f); what exceeds that, or a closed-shell atom's moment, to the filled channels.
@@ -203,13 +199,15 @@ def polarised_occupancy(setup: Setup, moment: float, spin: SpinForm) -> np.ndarr
         return filled_j[None]
     capacity_j = 2 * (2 * np.array(setup.l_j) + 1)
     open_j = np.clip(np.minimum(filled_j, capacity_j - filled_j), 0, None)
-    size, sign = abs(moment), np.sign(moment)
+    moment_v = np.atleast_1d(moment)
+    size = sqrt(moment_v @ moment_v)
     by_hund = min(size, open_j.sum())
     moment_j = open_j * (by_hund / open_j.sum()) if open_j.sum() > 0 else np.zeros_like(open_j)
     rest_j = filled_j - moment_j
     if size > by_hund and rest_j.sum() > 0:
         moment_j = moment_j + rest_j * min((size - by_hund) / rest_j.sum(), 1.0)
-    return np.array([filled_j + sign * moment_j, filled_j - sign * moment_j]) / 2
+    direction_v1 = moment_v[:, None] / (size or 1.0)
+    return spin.joined(torch.tensor(np.stack([filled_j, *direction_v1 * moment_j]))).numpy()
 
 
 def _spherical_density(

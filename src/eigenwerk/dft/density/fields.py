@@ -7,13 +7,13 @@ What mixes, symmetrises, sends or saves them asks a field for its kind and never
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.spin.forms import FORMS, SpinForm
+from eigenwerk.dft.spin.form import UNPOLARISED, Spin
 from eigenwerk.parallel.communicator import Communicator
 
 
@@ -37,20 +37,14 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Fields:
-    """Fields by name, (s, ...) each; s: components of the spin form."""
+    """Fields by name, (s, ...) each; s: components of the spin, or as many channels as a mixer makes of them."""
 
     value: Mapping[str, torch.Tensor]
-
-    @property
-    def spin(self) -> SpinForm:
-        """The spin form that has so many components."""
-        return FORMS[len(next(iter(self.value.values())))]
+    spin: Spin
 
     def map(self, change: Callable[..., torch.Tensor], *others: Fields) -> Self:
         """change(field, the same field of the others) for each field."""
-        return type(self)(
-            {name: change(value, *(other.value[name] for other in others)) for name, value in self.value.items()}
-        )
+        return self.map_names(lambda name, value: change(value, *(other.value[name] for other in others)))
 
     def times(self, factor_s: torch.Tensor | float) -> Self:
         """Each component, or all, times a factor."""
@@ -83,7 +77,11 @@ class Fields:
 
     def map_names(self, change: Callable[[str, torch.Tensor], torch.Tensor]) -> Self:
         """change(name, field) for each field."""
-        return type(self)({name: change(name, value) for name, value in self.value.items()})
+        return replace(self, value={name: change(name, value) for name, value in self.value.items()})
+
+    def unpolarised(self) -> Self:
+        """Their totals, as fields without spin."""
+        return replace(self.map(lambda value_sx: self.spin.total(value_sx)[None]), spin=UNPOLARISED)
 
     def broadcast(self, world: Communicator, number: float) -> tuple[Self, float]:
         """Rank 0's fields and number, in one message."""

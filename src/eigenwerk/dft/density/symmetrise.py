@@ -16,12 +16,13 @@ from typing import TypeVar
 import numpy as np
 import torch
 
+from eigenwerk.dft.crystal.rotations import axial
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.density.fields import KINDS, Fields
 from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import projector_rotation
-from eigenwerk.dft.spin.forms import FORMS
+from eigenwerk.dft.spin.form import Spin
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 
@@ -63,7 +64,8 @@ class Symmetriser:
     A supercell may have thousands of operations but at most 96 representatives (rotation, spin flip).
     place_og: where the representatives find the wave that they bring to g, among all waves and their conjugates behind
     them; phase_og: exp(-2πi g·t_o) / N, zero where exp(-2πi g·t) is not 1 for all of T (the average over T);
-    rotation_oij, moves: M of the representatives and what they do to the atoms, by species; all_moves: of all atoms.
+    axial_ovv: what the representatives do to axial vectors; rotation_oij, moves: M of the representatives and what they
+    do to the atoms, by species; all_moves: of all atoms.
     """
 
     symmetry: Symmetry
@@ -71,6 +73,7 @@ class Symmetriser:
     representative_o: np.ndarray
     place_og: torch.Tensor
     phase_og: torch.Tensor
+    axial_ovv: torch.Tensor
     rotation_oij: dict[str, torch.Tensor]
     moves: dict[str, Moves]
     all_moves: Moves
@@ -79,16 +82,16 @@ class Symmetriser:
         """Average of a density, or of its potential, over the group."""
         if self.symmetry.order == 1:
             return fields
-        return fields.map_names(self._averaged)
+        spin = fields.spin
+        return fields.map_names(
+            lambda name, x_sx: self._sphere(x_sx, spin) if KINDS[name].waves else self._occupancies(x_sx, spin)
+        )
 
     def deviation(self, fields: SomeFields) -> float:
         """Largest change of any field by the average, relative to its largest value."""
         average = self(fields)
         pairs = [(fields.value[name], average.value[name]) for name in fields.value]
         return max(float((a - b).abs().max() / a.abs().max().clamp_min(1e-30)) for a, b in pairs)
-
-    def _averaged(self, name: str, value_sx: torch.Tensor) -> torch.Tensor:
-        return self._sphere(value_sx) if KINDS[name].waves else self._occupancies(value_sx)
 
     def forces(self, force_av: torch.Tensor) -> torch.Tensor:
         """F(o a) = 1/N Σ_o R_o F(a)."""
@@ -114,28 +117,28 @@ class Symmetriser:
             for start in range(first, last, step):
                 yield slice(start, min(start + step, last)), first == kept
 
-    def _sphere(self, density_sg: torch.Tensor) -> torch.Tensor:
-        spin, both_sx = FORMS[len(density_sg)], torch.cat([density_sg, density_sg.conj_physical()], 1)
+    def _sphere(self, density_sg: torch.Tensor, spin: Spin) -> torch.Tensor:
+        both_sx = torch.cat([density_sg, density_sg.conj_physical()], 1)
         total_sg = torch.zeros_like(density_sg)
         for o, flip in self._parts(density_sg.nbytes):
-            place_og, source_sx = self.place_og[o], spin.reversed(both_sx) if flip else both_sx
-            moved_sog = source_sx.index_select(1, place_og.flatten()).unflatten(1, place_og.shape)
-            total_sg += moved_sog.mul_(self.phase_og[o]).sum(1)
+            place_og = self.place_og[o]
+            moved_sog = both_sx.index_select(1, place_og.flatten()).unflatten(1, place_og.shape)
+            total_sg += spin.rotated(moved_sog, self.axial_ovv[o], flip).mul_(self.phase_og[o]).sum(1)
         return total_sg
 
-    def _occupancies(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
+    def _occupancies(self, occupancy_sx: torch.Tensor, spin: Spin) -> torch.Tensor:
         layout = self.atoms.layout
-        return layout.flatten([self._moved(s, layout.blocks(occupancy_sx, s)) for s in layout.species])
+        return layout.flatten([self._moved(s, layout.blocks(occupancy_sx, s), spin) for s in layout.species])
 
-    def _moved(self, species: Species, block_saij: torch.Tensor) -> torch.Tensor:
+    def _moved(self, species: Species, block_saij: torch.Tensor, spin: Spin) -> torch.Tensor:
         """Average of M_o D(a) M_oᵀ, put where o moves a, over the group."""
         moves, rotation_oij = self.moves[species.setup.symbol], self.rotation_oij[species.setup.symbol]
         average_saij = moves.translated(block_saij.transpose(0, 1)).transpose(0, 1)
         total_saij = torch.zeros_like(block_saij)
         for o, flip in self._parts(block_saij.nbytes):
             source_oa = moves.source_oa[o]
-            source_saij = FORMS[len(block_saij)].reversed(average_saij) if flip else average_saij
-            moved_soaij = source_saij.index_select(1, source_oa.flatten()).unflatten(1, source_oa.shape)
+            moved_soaij = average_saij.index_select(1, source_oa.flatten()).unflatten(1, source_oa.shape)
+            moved_soaij = spin.rotated(moved_soaij, self.axial_ovv[o], flip)
             turned_soaij = torch.einsum("oik,soakj->soaij", rotation_oij[o], moved_soaij)
             total_saij += torch.einsum("soaik,ojk->saij", turned_soaij, rotation_oij[o])
         return total_saij / len(self.representative_o)
@@ -163,7 +166,7 @@ def make_symmetriser(symmetry: Symmetry, atoms: PawAtoms) -> Symmetriser:
     moves = {s.setup.symbol: _moves(moved, representative_o, translation_o, s.atom_a, runtime) for s in species}
     return Symmetriser(
         symmetry, atoms, representative_o, runtime.index(source_og + len(index_gc) * conjugate_og),
-        runtime.tensor(phase_og, runtime.complex), rotation_oij, moves,
+        runtime.tensor(phase_og, runtime.complex), runtime.tensor(axial(rotation_ovv)), rotation_oij, moves,
         _moves(moved, representative_o, translation_o, np.arange(moved.shape[1]), runtime),
     )
 

@@ -20,7 +20,7 @@ import torch
 from eigenwerk.dft.density.density import Density, moment_per_atom, polarised_occupancy, superposed_atoms
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
-from eigenwerk.dft.spin.forms import COLLINEAR, UNPOLARISED
+from eigenwerk.dft.spin.form import COLLINEAR, UNPOLARISED, paired
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.term import spherical_forces, spherical_integrals
 
@@ -49,20 +49,21 @@ def felt_change(atoms: PawAtoms, before: Potential, after: Potential) -> torch.T
         return change_sg
     fine = atoms.basis.fine_map
     density_sR = fine.to_grid(density.density_sg)
-    least_R = (EMPTY_CHANNEL * density_sR.sum(0)).clamp_min(torch.finfo(density_sR.dtype).tiny)
+    least_R = (EMPTY_CHANNEL * density.spin.total(density_sR)).clamp_min(torch.finfo(density_sR.dtype).tiny)
     return fine.from_grid(fine.to_grid(change_sg) * (density_sR / least_R).clamp(0, 1), change_sg.shape[-1])
 
 
 def moving_atoms_forces(atoms: PawAtoms, change_sg: torch.Tensor, output: Density) -> torch.Tensor:
     """-∫ (v[output] - v[input]) ρ'_a with free atoms for ρ', (a, 3); change_sg: see `felt_change`.
 
-    Of n_s v_s over both spins, n moves in the mean of the potentials, the magnetisation in half their difference.
+    Of n_s v_s over both spins, n moves in the derivative by the total, the magnetisation in that by it.
     """
-    force_av = spherical_forces(atoms, valence_density_g, change_sg.mean(0))
-    if output.spin.polarised:
+    spin = output.spin
+    force_av = spherical_forces(atoms, valence_density_g, spin.by_total(change_sg))
+    if spin.polarised:
         moment_a = atoms.runtime.tensor(moment_per_atom(output, atoms))
-        half_g = 0.5 * output.spin.magnetisation(change_sg)
-        force_av = force_av + moment_a[:, None] * spherical_forces(atoms, moment_density_g, half_g)
+        field_g = spin.by_magnetisation(change_sg)
+        force_av = force_av + moment_a[:, None] * spherical_forces(atoms, moment_density_g, field_g)
     return force_av
 
 
@@ -77,11 +78,11 @@ def error_left(atoms: PawAtoms, before: Potential, after: Potential, change_sg: 
     Shares: F. L. Hirshfeld, Theor. Chim. Acta 44, 129 (1977).
     """
     basis, fine, output = atoms.basis, atoms.basis.fine_map, after.charges.density
-    change_g, count = change_sg.mean(0), basis.density_count
+    change_g, count = output.spin.by_total(change_sg), basis.density_count
     hartree_g = (basis.coulomb_g * (after.charges.charge_g - before.charges.charge_g))[:count]
     slope_vg = 1j * basis.vector_gv[:count].T
     free_R = fine.to_grid(superposed_atoms(atoms, UNPOLARISED).density_sg)[0].clamp_min(0)
-    density_R = fine.to_grid(output.density_sg.sum(0, keepdim=True))[0].clamp_min(0)
+    density_R = fine.to_grid(output.spin.total(output.density_sg)[None])[0].clamp_min(0)
     least = LEAST_DENSITY * free_R.amax()
     excess_vR = fine.to_grid(slope_vg * change_g) * ((density_R + least) / (free_R + least) - 1)
     energy_R = fine.to_grid(slope_vg * hartree_g).square().sum(0) / (4 * pi * (free_R + least))
@@ -94,7 +95,7 @@ def error_left(atoms: PawAtoms, before: Potential, after: Potential, change_sg: 
 def _one_centre(atoms: PawAtoms, before: Potential, after: Potential) -> torch.Tensor:
     """|Σ_ij (D_out - D_in)_ij (ΔH_out - ΔH_in)_ij| of each atom, hartree, (a,)."""
     change_sx = after.charges.density.occupancy_sx - before.charges.density.occupancy_sx
-    product_x = (change_sx.conj() * (after.dH_sx - before.dH_sx)).real.sum(0)
+    product_x = paired(change_sx, after.dH_sx - before.dH_sx)
     size_a = atoms.layout.projectors_a**2
     atom_x = torch.as_tensor(np.repeat(np.arange(len(size_a)), size_a), device=product_x.device)
     return product_x.new_zeros(len(size_a)).index_add_(0, atom_x, product_x).abs()
@@ -114,8 +115,8 @@ def valence_density_g(setup: Setup) -> np.ndarray:
 
 def moment_density_g(setup: Setup) -> np.ndarray:
     """The same of its magnetisation, for a moment of one Bohr magneton."""
-    up_j, down_j = polarised_occupancy(setup, 1.0, COLLINEAR)
-    return _density_g(setup, up_j - down_j)
+    occupancy_sj = torch.as_tensor(polarised_occupancy(setup, 1.0, COLLINEAR))
+    return _density_g(setup, COLLINEAR.magnetisation(occupancy_sj).numpy())
 
 
 def _density_g(setup: Setup, occupancy_j: np.ndarray) -> np.ndarray:

@@ -91,7 +91,6 @@ def fixed_fields_forces(builder: PotentialBuilder, density: Density) -> torch.Te
     """-∂E/∂R of all terms at fixed ñ and D, (a, 3): what they have of their own, and the smooth cores in ṽ."""
     potential = builder(density)
     found = [term.forces(potential.charges) for term in builder.terms]
-    # each component of the density holds its part of the cores
-    field_g = potential.vt_sg.mean(0)
+    field_g = density.spin.by_total(potential.vt_sg)
     core_av = spherical_forces(builder.atoms, lambda setup: setup.dataset.pseudo_core_density_g, field_g)
     return sum((force_av for force_av in found if force_av is not None), core_av)

@@ -64,7 +64,7 @@ def _fixed_fields(builder: PotentialBuilder, potential: Potential, strained: Paw
     density = charges.density
     parts = [part for term in builder.terms if (part := term.strained(charges, strained)) is not None]
     thinner = (basis.volume / strained.basis.volume).to(density.density_sg.device)
-    smooth_sg = density.density_sg * thinner + density.spin.unpolarised(strained.pseudo_core_g)
+    smooth_sg = density.density_sg * thinner + density.spin.of_total(strained.pseudo_core_g)
     parts.append(basis.inner(potential.vt_sg, smooth_sg).sum())
     return torch.stack([part.to(parts[0].device) for part in parts]).sum()
 
@@ -77,7 +77,7 @@ def _at_output(
     That is right to first order in the residual, as `force_correction` has it for forces.
     """
     basis = builder.atoms.basis
-    change_g = felt_change(builder.atoms, before, after).mean(0)
+    change_g = after.charges.density.spin.by_total(felt_change(builder.atoms, before, after))
     free_g = strained.scalar_field(valence_density_g, basis.density_count)
     thicker = (strained.basis.volume / basis.volume).to(free_g.device)
     return _fixed_fields(builder, after, strained) + basis.inner(change_g, free_g * thicker)

@@ -265,7 +265,7 @@ class OnGrid:
         grid_ktR = sphere_map.to_grid(x_kbG)
         proj_kbI = None if tables is None else tables.project(grid_ktR, bands)
         vt_kR = self.whole.vt_sR[self.field]
-        grid_ktR *= vt_kR if isinstance(self.field, int) else vt_kR[:, None]
+        grid_ktR = self.whole.atoms.basis.spin.times(vt_kR if isinstance(self.field, int) else vt_kR[:, None], grid_ktR)
         if tables is None or proj_kbI is None:
             yield sphere_map.from_grid(grid_ktR, bands, norm="backward")
             return

@@ -289,9 +289,9 @@ class PawAtoms:
         """Zero potential v̄ of all atoms on the density sphere, hartree."""
         return self.scalar_field(lambda setup: setup.dataset.zero_potential_g, self.basis.density_count)
 
-    def charge_moments(self, occupancy_sx: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
-        """Q_aL = Δ_0 δ_L0 + Σ_ij Δ_Lij D_ij of each species' atoms, summed over spins; (a, L)."""
-        for species, moment_saL in self._valence_moments(occupancy_sx.sum(0, keepdim=True)):
+    def charge_moments(self, occupancy_x: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
+        """Q_aL = Δ_0 δ_L0 + Σ_ij Δ_Lij D_ij of each species' atoms, for the D of all spins together; (a, L)."""
+        for species, moment_saL in self._valence_moments(occupancy_x[None]):
             moment_aL = moment_saL[0]
             moment_aL[:, 0] += species.setup.multipole_core
             yield species, moment_aL
@@ -302,10 +302,10 @@ class PawAtoms:
             multipole_Lij = self.constant(species.setup, "multipole_Lij")
             yield species, blocks_saij.flatten(2) @ multipole_Lij.flatten(1).T
 
-    def compensation_charge(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
+    def compensation_charge(self, occupancy_x: torch.Tensor) -> torch.Tensor:
         """Compensation charge density on the electrostatic sphere, cores and nuclei included; (g,)."""
         total_g = torch.zeros(len(self.length_g), dtype=self.runtime.complex, device=self.runtime.device)
-        for species, moment_aL in self.charge_moments(occupancy_sx):
+        for species, moment_aL in self.charge_moments(occupancy_x):
             total_g += self._charge_of(species, moment_aL, len(self.length_g))
         return total_g
 

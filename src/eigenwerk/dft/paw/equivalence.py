@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
+from eigenwerk.dft.crystal.rotations import axial, real_harmonics_rotation
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.spin.forms import FORMS
+from eigenwerk.dft.spin.form import Spin
 from eigenwerk.parallel.runtime import Runtime
 
 
@@ -22,26 +22,25 @@ class EquivalentAtoms:
 
     first_r: (r,) one atom of each kind, as an index into the species' atoms; count_r: how many are equal
     to it; kind_a: (a,) which kind an atom is of; rotation_aij: M of an operation that moves first_r to a;
-    flip_a: whether that operation exchanges the spins.
+    axial_avv, flip_a: what that operation does to axial vectors, and whether it turns time around.
     """
 
     first_r: torch.Tensor
     count_r: torch.Tensor
     kind_a: torch.Tensor
     rotation_aij: torch.Tensor
+    axial_avv: torch.Tensor
     flip_a: torch.Tensor
 
     @cached_property
     def flips(self) -> bool:
-        """Whether any operation exchanges the spins."""
+        """Whether any operation turns time around."""
         return bool(self.flip_a.any())
 
-    def spread(self, block_srij: torch.Tensor) -> torch.Tensor:
+    def spread(self, block_srij: torch.Tensor, spin: Spin) -> torch.Tensor:
         """From one atom of each kind to all atoms; (s, r, i, i) -> (s, a, i, i)."""
         block_saij = block_srij.index_select(1, self.kind_a)
-        if self.flips:
-            reversed_saij = FORMS[len(block_saij)].reversed(block_saij)
-            block_saij = torch.where(self.flip_a[:, None, None], reversed_saij, block_saij)
+        block_saij = spin.rotated(block_saij, self.axial_avv, self.flip_a if self.flips else False)
         return self.rotation_aij @ block_saij @ self.rotation_aij.mT
 
 
@@ -66,6 +65,7 @@ def equivalent_atoms(symmetry: Symmetry, atom_a: np.ndarray, l_j: tuple[int, ...
     rotation_aij = projector_rotation(rotation_xvv, l_j)[which_a.reshape(-1)]
     return EquivalentAtoms(
         runtime.index(first_r), runtime.tensor(count_r), runtime.index(kind_a), runtime.tensor(rotation_aij),
+        runtime.tensor(axial(symmetry.rotation_ovv[operation_a])),
         runtime.tensor(symmetry.spin_flip_o[operation_a], torch.bool),
     )
 

@@ -213,5 +213,5 @@ def density_of_bands(
     sphere_map = None if single is None else single.sphere_map
     density_sR = torch.stack([band_density(basis, *pair, sphere_map) for pair in pairs]).flatten(0, -4)
     density_sR = runtime.world.sum(density_sR)
-    density = Density.of(basis.density_of_orbitals(density_sR), occupancy_sx)
+    density = Density.of(basis.density_of_orbitals(density_sR), occupancy_sx, basis.spin)
     return density if single is None else density.times(electrons_s / electrons_of(density, atoms))

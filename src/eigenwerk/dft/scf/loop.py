@@ -340,7 +340,7 @@ class ScfLoop:
         if wished is None or wished is (self._tries == OTHER_TRY):
             return None
         states = self.symmetrise(local_states(self.atoms, bands, filled, self.settings.width))
-        return Screening.of(self.atoms.basis, self._charge(states, 1).density_sg.sum(0))
+        return Screening.of(self.atoms.basis, states.spin.total(self._charge(states, 1).density_sg))
 
     def _next(
         self, density: Density, output: Density, frozen: bool, screening: Screening | None, doubt: str
@@ -351,14 +351,14 @@ class ScfLoop:
         slosh in the compensation charges of long cells.
         """
         spin = density.spin
-        before, after = (self._charge(part, 1).map(spin.total) for part in (density, output))
+        before, after = (self._charge(part, 1).map(spin.separated) for part in (density, output))
         mixed, residual = self.mixer.mix(before, after, screening, doubt)
-        return (density, residual) if frozen else (self._charge(mixed.map(spin.channels_of), -1), residual)
+        return (density, residual) if frozen else (self._charge(mixed.map(spin.joined), -1), residual)
 
     def _charge(self, density: Density, sign: int) -> Density:
         """The density with its compensation charges, or (sign -1) without them again."""
         extra_sg = self._compensation(density.occupancy_sx)
-        return Density({**density.value, "density": torch.add(density.density_sg, extra_sg, alpha=sign)})
+        return Density.of(torch.add(density.density_sg, extra_sg, alpha=sign), density.occupancy_sx, density.spin)
 
     def _compensation(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
         """n̂(D) of the valence electrons; that of the last D asked for, the next input's, is kept for the next step."""

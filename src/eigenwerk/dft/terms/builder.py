@@ -9,6 +9,7 @@ import torch
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.density.fields import Fields
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.spin.form import Spin
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, Term
@@ -53,7 +54,8 @@ class PotentialBuilder:
         if missing := self.needs - charges.density.value.keys():
             raise RuntimeError(f"the density lacks fields that terms of the energy need: {', '.join(sorted(missing))}")
         parts, density = [term(charges) for term in self.terms], charges.density
-        derivative = Fields({name: self._sum(parts, name, like_sx) for name, like_sx in density.value.items()})
+        summed = {name: self._sum(parts, name, like_sx, density.spin) for name, like_sx in density.value.items()}
+        derivative = Fields(summed, density.spin)
         names, rows = (name for part in parts for name in part.names), [part.rows for part in parts if part.rows]
         energy_e = torch.cat([part.energy_e for part in parts])
         counted = sum(part.rows_counted for part in parts)
@@ -63,12 +65,17 @@ class PotentialBuilder:
         """What was kept is not true any more: a term has changed."""
         self._kept.clear()
 
-    def _sum(self, parts: Sequence[Contribution], name: str, like_sx: torch.Tensor) -> torch.Tensor:
+    def _sum(self, parts: Sequence[Contribution], name: str, like_sx: torch.Tensor, spin: Spin) -> torch.Tensor:
         """The derivative by one field, of the shape and kind of that field."""
         if waves := [part.waves[name] for part in parts if name in part.waves]:
-            return reduce(torch.add, waves).expand_as(like_sx)
+            return _added(waves, 1, spin)
         blocks = [part.blocks[name] for part in parts if name in part.blocks]
         if not blocks:
             return torch.zeros_like(like_sx)
-        sums = [reduce(torch.add, of_species).to(like_sx.dtype) for of_species in zip(*blocks, strict=True)]
-        return self.atoms.layout.flatten([sum_saij.expand(len(like_sx), -1, -1, -1) for sum_saij in sums])
+        sums = [_added(of_species, 3, spin).to(like_sx.dtype) for of_species in zip(*blocks, strict=True)]
+        return self.atoms.layout.flatten(sums)
+
+
+def _added(parts: Sequence[torch.Tensor], axes: int, spin: Spin) -> torch.Tensor:
+    """Derivatives by the components, (s, ...), and by the total, which have so many axes, in their order."""
+    return reduce(torch.add, (part if part.dim() > axes else spin.by_components(part) for part in parts))

@@ -83,7 +83,7 @@ class Dipole(Term):
         """E of fixed ρ(g), and the compensation charges in v."""
         if not self.given.in_potential:
             return None
-        moving_g = atoms.compensation_charge(charges.density.occupancy_sx.real)
+        moving_g = atoms.compensation_charge(charges.occupancy_x)
         basis = self.atoms.basis
         return self._energy(charges.charge_g, atoms.basis) + basis.inner(self.potential(charges), moving_g)
 

@@ -38,7 +38,7 @@ class Hartree(Term):
     def strained(self, charges: Charges, atoms: PawAtoms) -> torch.Tensor:
         """E of fixed ρ(g), and the compensation charges in v_H."""
         charge_g, basis = charges.charge_g, self.atoms.basis
-        moving_g = atoms.compensation_charge(charges.density.occupancy_sx.real)
+        moving_g = atoms.compensation_charge(charges.occupancy_x)
         return hartree(charge_g, atoms.basis)[0] + basis.inner(hartree(charge_g, basis)[1], moving_g)
 
     def forces(self, charges: Charges) -> torch.Tensor:
@@ -60,7 +60,7 @@ def charge_forces(charges: Charges, potential_g: torch.Tensor) -> torch.Tensor:
     atoms = charges.atoms
     field_vg = field_slopes(atoms, potential_g)
     force_av = field_vg.real.new_zeros((len(atoms.basis.structure.symbols), 3))
-    for species, moment_aL in atoms.charge_moments(charges.density.occupancy_sx.real):
+    for species, moment_aL in atoms.charge_moments(charges.occupancy_x):
         slope_va = [(atoms.compensation_integrals(species, field_g) * moment_aL).sum(1) for field_g in field_vg]
         force_av[torch.as_tensor(species.atom_a, device=force_av.device)] = -torch.stack(slope_va).T
     return force_av

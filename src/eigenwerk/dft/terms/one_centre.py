@@ -21,6 +21,7 @@ from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.paw.shells import highest_harmonic, make_shells, shell_energies
 from eigenwerk.dft.paw.site_symmetry import SiteSymmetry, site_symmetry
 from eigenwerk.dft.paw.spherical import sphere_quadrature
+from eigenwerk.dft.spin.form import Spin
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.parallel.runtime import Runtime
@@ -54,7 +55,8 @@ class OneCentre(Term):
     def __call__(self, charges: Charges) -> Contribution:
         """The four energies and ∂ΔE/∂D."""
         with self.runtime.trace.span("one-centre terms"):
-            found = onsite_energies(self.onsite, [block_saij.real for block_saij in charges.blocks])
+            real_saij = [block_saij.real for block_saij in charges.blocks]
+            found = onsite_energies(self.onsite, real_saij, charges.density.spin)
             energy_e = torch.stack([part_e for part_e, _ in found]).sum(0)
         return Contribution(tuple(self.words), energy_e, blocks={"occupancy": [dH_saij for _, dH_saij in found]})
 
@@ -95,9 +97,9 @@ class OnsiteTerms:
         self._expand_xc = expand_xc
         self._collapse_cx = expand_xc.T if site is None else expand_xc.T @ site.average_xx
 
-    def linear_and_electrostatic(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """All but exchange and correlation: energies, (e,), and the derivative, (a, i, i)."""
-        total_ax = occupancy_saij.sum(0).flatten(1)
+    def linear_and_electrostatic(self, occupancy_aij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """All but exchange and correlation, of the total D: energies, (e,), and the derivative, (a, i, i)."""
+        total_ax = occupancy_aij.flatten(1)
         coulomb_ax = total_ax @ self._coulomb_xx
         part_e = torch.addmv(self._atom_e, self._linear_ex, total_ax.sum(0), beta=len(total_ax))
         part_e[1] += torch.dot(coulomb_ax.view(-1), total_ax.view(-1))
@@ -123,26 +125,28 @@ class OnsiteTerms:
         """∂E/∂D_ij from ∂E/∂D_Lq, averaged over the rotations of the site; (s, r, i, i)."""
         return (derivative_srLq.flatten(2) @ self._collapse_cx).unflatten(2, self._sum_ij.shape)
 
-    def spread(self, energy_r: torch.Tensor, block_srij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def spread(self, energy_r: torch.Tensor, block_srij: torch.Tensor, spin: Spin) -> tuple[torch.Tensor, torch.Tensor]:
         """Energy of all atoms and the derivative of each, from one of each kind."""
         same = self.equivalent
-        return (energy_r.sum(), block_srij) if same is None else (energy_r @ same.count_r, same.spread(block_srij))
+        if same is None:
+            return energy_r.sum(), block_srij
+        return energy_r @ same.count_r, same.spread(block_srij, spin)
 
 
 def onsite_energies(
-    terms: list[OnsiteTerms], occupancy_list: list[torch.Tensor]
+    terms: list[OnsiteTerms], occupancy_list: list[torch.Tensor], spin: Spin
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Energies of `NAMES` and ∂E/∂D (s, a, i, i) of several species, whose points are worked on together.
+    """Energies of `OneCentre.words` and ∂E/∂D (s, a, i, i) of several species, whose points are worked on together.
 
     Energies are sums over atoms, in hartree, on the device: nothing waits for them here.
     """
     different = [term.different(occupancy) for term, occupancy in zip(terms, occupancy_list, strict=True)]
     found = []
     for term, occupancy, xc in zip(terms, occupancy_list, exchange_correlation_of(terms, different), strict=True):
-        part_e, common_aij = term.linear_and_electrostatic(occupancy)
-        energy, derivative_saij = term.spread(*xc)
+        part_e, common_aij = term.linear_and_electrostatic(spin.total(occupancy))
+        energy, derivative_saij = term.spread(*xc, spin)
         part_e[3] += energy
-        found.append((part_e, common_aij + derivative_saij))
+        found.append((part_e, spin.by_components(common_aij) + derivative_saij))
     return found
 
 

@@ -54,17 +54,22 @@ class Charges:
     @cached_property
     def smooth_sg(self) -> torch.Tensor:
         """ñ_s + ñ_c on the density sphere, each component with its part of the cores."""
-        return self.density.density_sg + self.density.spin.unpolarised(self.atoms.pseudo_core_g)
+        return self.density.density_sg + self.density.spin.of_total(self.atoms.pseudo_core_g)
 
     @cached_property
     def total_g(self) -> torch.Tensor:
         """ñ + ñ_c, summed over spins."""
-        return self.smooth_sg.sum(0)
+        return self.density.spin.total(self.smooth_sg)
+
+    @cached_property
+    def occupancy_x(self) -> torch.Tensor:
+        """D summed over spins, as electrostatics feels it: real."""
+        return self.density.spin.total(self.density.occupancy_sx.real)
 
     @cached_property
     def charge_g(self) -> torch.Tensor:
         """ρ = ñ + ñ_c + n̂ on the electrostatic sphere."""
-        charge_g = self.atoms.compensation_charge(self.density.occupancy_sx.real)
+        charge_g = self.atoms.compensation_charge(self.occupancy_x)
         return charge_g + pad(self.total_g, (0, len(charge_g) - len(self.total_g)))
 
     @cached_property

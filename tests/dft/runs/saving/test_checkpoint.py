@@ -19,6 +19,7 @@ from eigenwerk.dft.runs.run import run_folder
 from eigenwerk.dft.runs.saving.checkpoint import density_of, fields_tree, load_start
 from eigenwerk.dft.runs.saving.output_folder import OutputFolder
 from eigenwerk.dft.runs.saving.saving import Saver
+from eigenwerk.dft.spin.form import COLLINEAR
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5.hdf5_state import VERSION, read_header, read_state, write_state
 from eigenwerk.io.paw.paw_xml import read_paw_xml
@@ -197,10 +198,11 @@ def test_memory_of_the_mixer_takes_no_more_room_than_the_orbitals(tmp_path):
 def test_fields_come_back_whatever_they_are(tmp_path):
     """Hermitian matrices with their imaginary parts; one density has no say in what the other is."""
     draw = np.random.default_rng(3)
-    one, other = (
-        Density.of(*(torch.as_tensor(draw.normal(size=(2, n)) + 1j * draw.normal(size=(2, n))) for n in (7, 25)))
-        for _ in range(2)
-    )
+
+    def value(size):
+        return torch.as_tensor(draw.normal(size=(2, size)) + 1j * draw.normal(size=(2, size)))
+
+    one, other = (Density.of(value(7), value(25), COLLINEAR) for _ in range(2))
     write_state(tmp_path / "x.h5", {"density": fields_tree(one), "next": fields_tree(other)}, __version__)
     tree = read_state(tmp_path / "x.h5")
     for name, density in (("density", one), ("next", other)):

@@ -7,6 +7,7 @@ import torch
 
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.scf.mixing.mixing import MixSettings, PulayMixer
+from eigenwerk.dft.spin.form import OF_ISPIN
 from eigenwerk.errors import InputError
 from thread_ranks import on_thread_ranks
 
@@ -78,9 +79,13 @@ class Line:
         return PulayMixer(MixSettings(**settings), self.norm2, self.weight, self.volume)
 
 
+def fields(density, occupancy):
+    return Density.of(density, occupancy, OF_ISPIN[len(density)])
+
+
 def mixed(mixer, density, occupancy, out, occupancy_out):
     """Next density and occupancies, and the residual."""
-    following, residual = mixer.mix(Density.of(density, occupancy), Density.of(out, occupancy_out))
+    following, residual = mixer.mix(fields(density, occupancy), fields(out, occupancy_out))
     return following.density_sg, following.occupancy_sx, residual
 
 
@@ -281,7 +286,7 @@ def exploding(steps, doubt=""):
         out, occupancy_out = model.output(density)
         if step >= 5 and not doubt:
             out = density + 1e6 * torch.ones_like(density)
-        parts = Density.of(density, occupancy), Density.of(out, occupancy_out)
+        parts = fields(density, occupancy), fields(out, occupancy_out)
         following, _ = mixer.mix(*parts, None, doubt if step >= 5 else "")
         density, occupancy = following.density_sg, following.occupancy_sx
     return mixer, [*densities, density]
@@ -354,7 +359,7 @@ def test_saved_mixer_continues_with_the_same_bits():
     for step in range(12):
         if step == 7:
             twin = model.mixer(history=4, bmix=None, fit_mag=True, fit_charge=True)
-            twin.restore(mixer.memory()(), Density.of(density, occupancy).parts)
+            twin.restore(mixer.memory()(), fields(density, occupancy).parts)
         out, occupancy_out = model.output(density)
         new = mixed(mixer, density, occupancy, out, occupancy_out)
         if step >= 7:

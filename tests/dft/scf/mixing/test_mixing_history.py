@@ -9,6 +9,7 @@ import torch
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.density.fields import KINDS
 from eigenwerk.dft.scf.mixing.mixing_history import FIRST_ROWS, History, Metric, MixingStep, least_squares
+from eigenwerk.dft.spin.form import UNPOLARISED
 
 WAVES = 3
 PARTS = (KINDS["density"], 2 * WAVES), (KINDS["occupancy"], 1)
@@ -23,7 +24,7 @@ def metric(weight=0.5):
 def vector(*wave_g, occupancy=0.0):
     """(x, y) of one channel."""
     wave_xg, occupancy_xm = torch.tensor([wave_g], dtype=torch.complex128), torch.tensor([[occupancy]]).double()
-    return Density.of(wave_xg, occupancy_xm).packed()
+    return Density.of(wave_xg, occupancy_xm, UNPOLARISED).packed()
 
 
 def random_steps(count, channels, seed=0):

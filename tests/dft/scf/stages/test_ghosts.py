@@ -24,7 +24,7 @@ def test_states_of_an_atom_hold_between_nothing_and_one_electron_per_spin(iron):
 @pytest.mark.parametrize("factor", [2.0, -1.0])
 def test_too_many_electrons_in_a_state_are_a_sign(iron, factor):
     calc, state = iron
-    wrong = Density.of(state.density.density_sg, factor * state.density.occupancy_sx)
+    wrong = Density.of(state.density.density_sg, factor * state.density.occupancy_sx, state.density.spin)
     assert "states of an atom hold" in overfilled(state.density, wrong, calc.atoms)
     assert "states of an atom hold" in overfilled(wrong, state.density, calc.atoms)
 

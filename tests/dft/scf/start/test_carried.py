@@ -25,7 +25,7 @@ def test_a_density_comes_to_the_same_waves_with_the_same_bits(crystal, calculati
     calc = calculation(crystal("al_pair"), **SETTINGS)
     density, order_g = disturbed(calc.atoms, 1, 6.0), torch.randperm(calc.basis.density_count)
     index_gc = calc.basis.index_gc[: calc.basis.density_count]
-    shuffled = Density.of(density.density_sg[:, order_g], density.occupancy_sx)
+    shuffled = Density.of(density.density_sg[:, order_g], density.occupancy_sx, density.spin)
     found = on(calc, shuffled, index_gc[order_g], places_of(calc.structure))
     assert torch.equal(found.density_sg, density.density_sg) and torch.equal(found.occupancy_sx, density.occupancy_sx)
 

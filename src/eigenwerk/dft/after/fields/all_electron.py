@@ -19,7 +19,7 @@ from eigenwerk.dft.paw.radial import integrate, interpolate
 from eigenwerk.dft.paw.real_space import sphere_points
 from eigenwerk.dft.paw.setup import matching_radius
 from eigenwerk.dft.paw.spherical import solid_harmonics
-from eigenwerk.dft.spin.forms import UNPOLARISED
+from eigenwerk.dft.spin.form import UNPOLARISED
 from eigenwerk.io.paw.radial_grid import RadialGrid
 
 CORE_LEFT = 1e-9
@@ -32,8 +32,8 @@ Places = tuple[tuple[np.ndarray, ...], np.ndarray]
 def valence_density(density: Density, atoms: PawAtoms) -> np.ndarray:
     """n(R) of a density, summed over spins, times the volume of the cell; (R, R, R)."""
     basis, volume = atoms.basis, float(atoms.basis.volume)
-    value_R = basis.fine_map.to_grid(density.density_sg.sum(0)).cpu().numpy() * volume
-    occupancy_x = density.occupancy_sx.sum(0)
+    value_R = basis.fine_map.to_grid(density.spin.total(density.density_sg)).cpu().numpy() * volume
+    occupancy_x = density.spin.total(density.occupancy_sx)
     for species in atoms.layout.species:
         setup = species.setup
         overlap_ij = setup.overlap_ij

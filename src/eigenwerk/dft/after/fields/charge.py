@@ -29,7 +29,7 @@ from eigenwerk.dft.inputs.fitting_files import (
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.start.carried import with_electrons
 from eigenwerk.dft.scf.state import StartingPoint
-from eigenwerk.dft.spin.forms import COLLINEAR, UNPOLARISED
+from eigenwerk.dft.spin.form import COLLINEAR, UNPOLARISED
 from eigenwerk.io.paw.paw_xml import PawDataset
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric, read_volumetric
 from eigenwerk.units import BOHR_ANGSTROM
@@ -44,7 +44,7 @@ about a millielectronvolt."""
 
 def charge_blocks(density: Density, atoms: PawAtoms, largest: int) -> tuple[GridBlock, ...]:
     """The blocks of CHGCAR; largest: LMAXMIX."""
-    total = density.map(density.spin.total)
+    total = density.map(density.spin.separated)
     whole_sg = _with_compensation(total, atoms)
     moments = moment_per_atom(density, atoms) if density.spin.polarised else None
     blocks = []
@@ -98,9 +98,9 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     if head.size_c != basis.grids.fine:
         other = " x ".join(map(str, head.size_c))
         notes.append(f"{name} has another grid ({other}); its waves within the cutoff count")
-    total = Density.of(whole_sg - atoms.valence_compensation(occupancy_sx), occupancy_sx)
     spin = COLLINEAR if len(file.blocks) == 2 else UNPOLARISED
-    density = total.map(spin.channels_of)
+    total = Density.of(whole_sg - atoms.valence_compensation(occupancy_sx), occupancy_sx, spin)
+    density = total.map(spin.joined)
     old = Structure(basis.structure.lattice_cv, basis.structure.symbols, head.poscar.scaled_ac)
     distance = moved_by(head, basis.structure)
     if kept:
@@ -110,14 +110,14 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
         notes.append(f"atoms have moved by up to {distance * BOHR_ANGSTROM:.3f} Å")
         density = moved(density, atoms, old, torch.ones_like(basis.norm2_g[: basis.density_count]))
     if density.spin != basis.spin:
-        notes.append(f"ISPIN was {density.spin.densities}, now it is {basis.spin.densities}")
+        notes.append(f"ISPIN was {density.spin.components}, now it is {basis.spin.components}")
     return StartingPoint(with_electrons(density, atoms, calculation.parameters.electrons), notes=tuple(notes))
 
 
 def _of_atoms(calculation: Calculation, components: int) -> torch.Tensor:
     """Occupancies of superposed atoms, their sum over spins and, of two components, the difference."""
     start = calculation.starting_density()
-    occupancy_sx = start.map(start.spin.total).occupancy_sx[:components]
+    occupancy_sx = start.map(start.spin.separated).occupancy_sx[:components]
     missing = components - len(occupancy_sx)
     return torch.cat([occupancy_sx, torch.zeros_like(occupancy_sx[:1]).expand(missing, -1)])
 
@@ -139,10 +139,11 @@ def _require_same(
     name: str, distance: float, density: Density, calculation: Calculation, magnetised: float
 ) -> None:
     """Raise InputError unless a density can be kept as it is.  magnetised: ∫ |m|, Bohr magnetons."""
-    spins, wanted = density.spin.densities, calculation.basis.spin.densities
+    spins, wanted = density.spin.components, calculation.basis.spin.components
     if wanted == 1 and magnetised <= UNMAGNETIC:  # a workflow that found no moment goes on without spin
         spins = 1
-    electrons, needed = float(electrons_of(density, calculation.atoms).sum()), calculation.parameters.electrons
+    electrons = float(density.spin.total(electrons_of(density, calculation.atoms)))
+    needed = calculation.parameters.electrons
     require_kept(
         name, distance,
         f"it was made with ISPIN = {spins}, and here ISPIN = {wanted}" if spins != wanted else "",

@@ -49,4 +49,4 @@ def _kinetic(state: State) -> Density:
             parts.append(band_density(basis, slope_knG, filling_kn))
         total_sR.append(torch.stack(parts).sum(0))
     kinetic_sR = basis.runtime.world.sum(torch.stack(total_sR))
-    return Density.of(basis.density_of_orbitals(kinetic_sR), torch.zeros_like(state.output.occupancy_sx))
+    return Density.of(basis.density_of_orbitals(kinetic_sR), torch.zeros_like(state.output.occupancy_sx), basis.spin)

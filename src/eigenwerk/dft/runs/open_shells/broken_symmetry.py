@@ -206,6 +206,6 @@ def _guiding(atoms: PawAtoms, symmetrise: Symmetriser, potential: Potential) -> 
             (place,) = np.nonzero((index_gc == sign * np.array(wave_c)).all(axis=1))
             if len(place):
                 wave_sg[:, place[0]] = amplitude * np.exp(-2j * np.pi * sign * np.dot(wave_c, middle_c))
-    bare = Density.of(wave_sg, torch.zeros_like(potential.dH_sx))
+    bare = Density.of(wave_sg, torch.zeros_like(potential.dH_sx), potential.derivative.spin)
     fields = {**potential.derivative.value, **symmetrise(bare).value}
-    return replace(potential, derivative=type(potential.derivative)(fields), rows=None)
+    return replace(potential, derivative=replace(potential.derivative, value=fields), rows=None)

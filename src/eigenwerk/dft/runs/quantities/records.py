@@ -216,7 +216,7 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
         force_error=None if observables.force_error is None else observables.force_error * FORCE_EV_PER_ANGSTROM,
         stress_vv=None if observables.stress_vv is None else -observables.stress_vv * STRESS_KILOBAR,
         pulay=None if observables.pulay is None else observables.pulay * STRESS_KILOBAR,
-        seconds=observables.seconds, charge_xal=_charges(observables.projections),
+        seconds=observables.seconds, charge_xal=_charges(observables.projections, state),
         **({} if report is None else {name: getattr(report, name) for name in OF_REPORT}),
         lattice_kinetic=None if report is None else report.more.get("cell_kinetic"),
         remarks=() if report is None else report.words,
@@ -257,12 +257,11 @@ def components(energies: Energies) -> dict[str, float]:
     return {name: value * HARTREE_EV for name, value in parts.items()}
 
 
-def _charges(projections: Projections | None) -> np.ndarray | None:
+def _charges(projections: Projections | None, state: State) -> np.ndarray | None:
     """Electrons in the spheres by l, and with spin the magnetisation; (x, a, l)."""
     if projections is None:
         return None
-    spin_sal = by_l(projections.occupied_saL.numpy())
-    return np.stack([spin_sal.sum(0), spin_sal[0] - spin_sal[1]]) if len(spin_sal) == 2 else spin_sal
+    return state.output.spin.separated(torch.as_tensor(by_l(projections.occupied_saL.numpy()))).numpy()
 
 
 def _final(inputs: Inputs, state: State, observables: Observables, status: str) -> FinalRecord:

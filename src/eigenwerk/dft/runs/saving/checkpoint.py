@@ -21,7 +21,7 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.density.fields import KINDS
 from eigenwerk.dft.runs.saving.exchange_tree import stored_exchange
-from eigenwerk.dft.runs.saving.state_schema import check_lengths, check_start, check_state, check_version_1
+from eigenwerk.dft.runs.saving.state_schema import SPINS, check_lengths, check_start, check_state, check_version_1
 from eigenwerk.dft.scf.start.carried import Sphere, StoredOrbitals
 from eigenwerk.dft.scf.start.earlier import Earlier, require_same_atoms, tree_of
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, System
@@ -232,7 +232,8 @@ def _from_version_1(tree: Mapping[str, Any]) -> dict[str, Any]:
 def density_of(tree: Mapping[str, Any]) -> Density:
     """Inverse of `fields_tree`."""
     found = tree["waves"] | tree["matrices"]
-    return Density({name: torch.as_tensor(found[name]) for name in KINDS if name in found})
+    value = {name: torch.as_tensor(found[name]) for name in KINDS if name in found}
+    return Density(value, SPINS[len(value["density"])])
 
 
 def _progress(tree: Mapping[str, Any] | None) -> Progress | None:

@@ -14,7 +14,7 @@ from eigenwerk.dft.basis.wave_form import MOST_PLACES
 from eigenwerk.dft.density.fields import KINDS
 from eigenwerk.dft.scf.start.earlier import Earlier
 from eigenwerk.dft.scf.state import StartingPoint
-from eigenwerk.dft.spin.forms import FORMS
+from eigenwerk.dft.spin.form import OF_ISPIN, Spin
 from eigenwerk.io.tree_check import (
     Array,
     Each,
@@ -36,6 +36,9 @@ LARGEST_INDEX = 20_000
 
 LARGEST_VALUE = 1e5
 """Of densities (electrons per bohr³), one-centre matrices and orbitals."""
+
+SPINS: dict[int, Spin] = {spin.components: spin for spin in OF_ISPIN.values()}
+"""What the number of components of a density in a file says of spin."""
 
 _WAVES = Array("complex", "s g", 0.0, LARGEST_VALUE)
 _MATRICES = Array("real", "s x", -LARGEST_VALUE, LARGEST_VALUE)
@@ -124,7 +127,7 @@ def check_state(tree: Mapping[str, Any]) -> None:
     """Raise TreeProblem unless a run can go on from a tree."""
     sizes = check(tree, _STATE)
     structure, bands = tree["structure"], tree["bands"]
-    _require(sizes["s"] in FORMS, f"/density has {sizes['s']} components of spin")
+    _require(sizes["s"] in SPINS, f"/density has {sizes['s']} components of spin")
     _require(min(sizes[letter] for letter in "akng") > 0, "there are no atoms, k-points, bands or plane waves")
     _require(abs(np.linalg.det(structure["lattice_cv"])) > 1e-3, "/structure/lattice_cv has no volume")
     _require(abs(tree["kpoints"]["weight_k"].sum() - 1) < 1e-6, "/kpoints/weight_k has not the sum one")
@@ -157,7 +160,7 @@ def check_start(start: StartingPoint, longest: int) -> None:
     memory = None if start.progress is None else start.progress.mixer()
     if memory is None:
         return
-    size, channels = sum(size for _, size in start.density.parts), start.density.spin.densities
+    size, channels = sum(size for _, size in start.density.parts), start.density.spin.components
     for name in ("last_ixy", "best_ixy", "change_ixjy"):
         if (found := memory[name]) is not None and found.size:
             fits = found.shape[1] == channels and found.shape[-1] == size

@@ -58,7 +58,7 @@ def wave_start(path: str | Path, calculation: Calculation) -> StartingPoint | No
     coeff_sknG = orthonormal(calculation, coeff_sknG, str(path))
     density = calculation.symmetrise(density_of_bands(atoms, coeff_sknG, filling_skn))
     if channels > spins:
-        density = density.map(lambda value_sx: value_sx.sum(0, keepdim=True))
+        density = density.unpolarised()
     density = with_electrons(density, atoms, parameters.electrons)
     if kept < bands:
         return StartingPoint(density, coeff_sknG, notes=notes)

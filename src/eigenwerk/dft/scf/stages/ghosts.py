@@ -31,7 +31,7 @@ def state_occupancies(densities: Sequence[Density], atoms: PawAtoms) -> tuple[fl
     for density, species in product(densities, atoms.layout.species):
         root_ij = atoms.constant(species.setup, "sphere_root_ij").to(density.occupancy_sx.dtype)
         blocks_saij = atoms.layout.blocks(density.occupancy_sx, species)
-        found.append(torch.linalg.eigvalsh(root_ij @ blocks_saij @ root_ij).flatten() * (density.spin.densities / 2.0))
+        found.append(torch.linalg.eigvalsh(root_ij @ blocks_saij @ root_ij).flatten() / density.spin.degeneracy)
     few, many = torch.stack(torch.cat(found).aminmax()).tolist()
     return few, many
 

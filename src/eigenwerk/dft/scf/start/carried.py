@@ -109,7 +109,7 @@ def carried_density(density: Density, index_gc: torch.Tensor, places: Places, at
 def with_electrons(density: Density, atoms: PawAtoms, electrons: float) -> Density:
     """A density with the spins of a basis and so many electrons, which mixing keeps from here on."""
     density = _with_spins(density, atoms, electrons)
-    return density.times(electrons / electrons_of(density, atoms).sum())
+    return density.times(electrons / density.spin.total(electrons_of(density, atoms)))
 
 
 def common_points(here_xc: np.ndarray, there_xc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -127,12 +127,12 @@ def _with_spins(density: Density, atoms: PawAtoms, electrons: float) -> Density:
     if density.spin == spin:
         return density
     if not spin.polarised:
-        return density.map(lambda value_sx: value_sx.sum(0, keepdim=True))
+        return density.unpolarised()
 
-    def polarised(total_1x: torch.Tensor, atomic_sx: torch.Tensor) -> torch.Tensor:
-        return spin.channels_of(torch.stack([total_1x[0], spin.magnetisation(atomic_sx)]))
+    def polarised(atomic_sx: torch.Tensor, total_1x: torch.Tensor) -> torch.Tensor:
+        return spin.joined(torch.cat([total_1x, spin.separated(atomic_sx)[1:]]))
 
-    return density.map(polarised, starting_density(atoms, electrons))
+    return starting_density(atoms, electrons).map(polarised, density)
 
 
 def carried_orbitals(stored: StoredOrbitals, places: Places, atoms: PawAtoms, bands: int) -> torch.Tensor | None:

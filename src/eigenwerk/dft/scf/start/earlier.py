@@ -207,7 +207,7 @@ def require_same_crystal(earlier: Earlier, system: System) -> list[str]:
     if POSITIONS in changes:
         moved_by = apart(earlier.about["structure"], about["structure"])[1] * BOHR_ANGSTROM
         fatal["positions"] = f"its atoms are elsewhere (by up to {moved_by:.4f} Å)"
-    fatal["ISPIN"] = f"it was made with ISPIN = {earlier.density.spin.densities}, and here ISPIN = {now['spins']}"
+    fatal["ISPIN"] = f"it was made with ISPIN = {earlier.density.spin.components}, and here ISPIN = {now['spins']}"
     fatal["NELECT"] = f"it has {before.get('electrons', 0):g} electrons, and here there are {now['electrons']:g}"
     wrong = [words for name, words in fatal.items() if name in changes]
     if wrong:
@@ -228,7 +228,7 @@ def _notes(earlier: Earlier, about: Mapping[str, Any], changes: list[str]) -> li
     if POSITIONS in changes:
         moved_by = apart(earlier.about["structure"], about["structure"])[1] * BOHR_ANGSTROM
         notes.append(f"atoms have moved by up to {moved_by:.3f} Å")
-    spins = earlier.density.spin.densities
+    spins = earlier.density.spin.components
     if spins != about["parameters"]["spins"]:
         notes.append(f"ISPIN was {spins}, now it is {about['parameters']['spins']}")
     return notes
