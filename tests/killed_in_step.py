@@ -1,4 +1,5 @@
-"""`eigenwerk` whose process is killed in one of the four steps of a product, as a machine that fails would.
+"""`eigenwerk` whose process is killed in one of the four steps of a product, or at a part of the observables, as a
+machine that fails would.
 
 python killed_in_step.py STEP RANK NUMBER ncci run ...      (kill -9 of RANK at the NUMBER-th time)
 """
@@ -10,6 +11,7 @@ import sys
 from eigenwerk.cli.main import main
 from eigenwerk.ncci.ranks.four_steps import RowGroup
 from eigenwerk.ncci.ranks.segments import Segments
+from eigenwerk.ncci.results.observation import Observation
 from eigenwerk.parallel.transports.transport import TransportCommunicator
 
 PLACES = {
@@ -17,6 +19,7 @@ PLACES = {
     "broadcast": (RowGroup, "start_broadcast"),
     "reduce": (TransportCommunicator, "start_reduce"),
     "reduce-scatter": (Segments, "own_sum"),
+    "observables": (Observation, "compute"),
 }
 
 
@@ -36,7 +39,7 @@ def killing(verb, number):
 
 if __name__ == "__main__":
     step, rank, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    if os.environ["RANK"] == rank:
+    if os.environ.get("RANK", "0") == rank:
         owner, name = PLACES[step]
         setattr(owner, name, killing(getattr(owner, name), number))
     sys.exit(main(sys.argv[4:]))

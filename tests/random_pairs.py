@@ -5,7 +5,7 @@ import torch
 
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs, select_pairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis, many_body_basis
-from eigenwerk.ncci.basis.needed_pairs import KINDS, needed_pairs
+from eigenwerk.ncci.basis.pair_counting import KINDS, needed_pairs
 from eigenwerk.ncci.basis.space import no_core_space, valence_space
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
 from eigenwerk.ncci.orbitals import Orbitals

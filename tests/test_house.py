@@ -25,7 +25,7 @@ CHECK_PATH = (
     "eigenwerk.dft.settings.parameters",
     "eigenwerk.dft.crystal.structure",
     "eigenwerk.dft.crystal.symmetry",
-    "eigenwerk.io.paw.paw_xml",
+    "eigenwerk.io.paw.formats",
     "eigenwerk.ncci.inputs.check_text",
     "eigenwerk.ncci.estimate",
     "eigenwerk.ncci.refusal",

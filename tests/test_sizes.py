@@ -16,36 +16,24 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 83508
-MOST_FILES = 703
-MOST_TRACKED = 1496
+MOST_LINES = 84343
+MOST_FILES = 702
+MOST_TRACKED = 1504
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {
-    "eigenwerk.dft.exchange.pairs.mesh_orbitals": 403,
     "eigenwerk.dft.scf.loop": 404,
 }
 
 LONG_FUNCTIONS: dict[str, int] = {
-    "eigenwerk.cli.series.converge:converge": 70,
-    "eigenwerk.cli.series.eos:eos": 65,
-    "eigenwerk.dft.exchange.kernels.pair_passes_cuda:__call__": 63,
     "eigenwerk.dft.runs.run:run_inputs": 66,
     "eigenwerk.dft.scf.loop:run": 85,
-    "eigenwerk.linalg.bands.davidson:davidson": 67,
-    "eigenwerk.motion.dynamics.vasp_tags:settings_of_tags": 64,
-    "eigenwerk.ncci.run:_levels": 75,
-    "eigenwerk.ncci.run:run_case": 100,
 }
 
 MANY_IMPORTS: dict[str, int] = {
-    "eigenwerk.cli.ncci": 28,
-    "eigenwerk.cli.run": 34,
-    "eigenwerk.dft.runs.active_run": 32,
+    "eigenwerk.dft.runs.active_run": 33,
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
-    "eigenwerk.dft.runs.quantities.records": 26,
-    "eigenwerk.dft.runs.saving.saving": 29,
-    "eigenwerk.ncci.run": 31,
+    "eigenwerk.dft.runs.saving.saving": 30,
 }
 
 

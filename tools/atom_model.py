@@ -21,7 +21,7 @@ from scipy.special import spherical_jn
 
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import poisson
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 
 Array = NDArray[np.float64]
 Y00 = 1 / np.sqrt(4 * np.pi)
@@ -126,12 +126,12 @@ def _potentials(data: PawDataset) -> tuple[Array, Array]:
 
 def _shape(data: PawDataset) -> Array:
     """k(r) of the compensation charge, not normalised."""
-    x_g = data.grid.r_g / data.shape_rc
-    if data.shape_kind == "gauss":
+    x_g = data.grid.r_g / data.shape.rc
+    if data.shape.kind == "gauss":
         return np.exp(-(x_g**2))
-    if data.shape_kind == "sinc":
+    if data.shape.kind == "sinc":
         return np.where(x_g < 1, np.sinc(x_g) ** 2, 0.0)
-    raise NotImplementedError(f"shape function {data.shape_kind}")
+    raise NotImplementedError(f"shape function {data.shape.kind}")
 
 
 def xc_potential(functional: str, r_g: Array, n_g: Array) -> Array:

@@ -11,8 +11,9 @@ from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_kpoints, monkh
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.paw.paw_library import choose_dataset
-from eigenwerk.io.paw.paw_xml import PawDataset, read_paw_xml
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 
 HARTREE, BOHR = 27.211386024367243, 0.5291772105638411
 """eV and angstrom of the reference program (CODATA 2014): input and output are converted with the same numbers."""

@@ -102,7 +102,7 @@ def pair_seconds(loops: PairLoops | PairPasses, size_c: tuple[int, int, int], dt
 
 def three_passes(size_c: tuple[int, int, int], device: torch.device, dtype: torch.dtype) -> PairPasses | None:
     """If they cover the grid."""
-    return passes(size_c, device, dtype)
+    return passes(size_c, device, dtype, 9)
 
 
 def kernels(grids: list[int], json_file: Path) -> None:
@@ -115,9 +115,9 @@ def kernels(grids: list[int], json_file: Path) -> None:
         single, double = torch.complex64, torch.complex128
         ways = {
             "PyTorch, double": (PairLoops(), double, False), "PyTorch, single": (PairLoops(), single, False),
-            "kernels, double": (pair_loops_cuda.CudaLoops(device, double), double, False),
-            "kernels, single": (pair_loops_cuda.CudaLoops(device, single), single, False),
-            "kernels, single, two real pairs in a grid": (pair_loops_cuda.CudaLoops(device, single), single, True),
+            "kernels, double": (pair_loops_cuda.CudaLoops(device, double, 9), double, False),
+            "kernels, single": (pair_loops_cuda.CudaLoops(device, single, 9), single, False),
+            "kernels, single, two real pairs in a grid": (pair_loops_cuda.CudaLoops(device, single, 9), single, True),
             **{f"three passes, {word}": (three_passes(size_c, device, dtype), dtype, real)
                for word, dtype, real in (("double", double, False), ("single", single, False),
                                          ("single, two real pairs in a grid", single, True))},

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from eigenwerk.cli import run
 from eigenwerk.cli.main import main
-from eigenwerk.cli.run import available_threads, long_step_words, seconds_of
+from eigenwerk.cli.run import seconds_of
+from eigenwerk.cli.running import computing
+from eigenwerk.cli.running.computing import available_threads, long_step_words
 from eigenwerk.cli.running.ending import jsonable
 from eigenwerk.cli.running.text import heading, threads_row
 from eigenwerk.cli.running.view import RunView
@@ -441,7 +442,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from eigenwerk.cli import main, run
 
-def compute(*given, before=run._compute):
+def compute(*given, before=run.compute_here):
     from eigenwerk.dft.scf import loop
     def orbitals(*given, before=loop.first_orbitals):
         coeff_sknG = before(*given)
@@ -450,7 +451,7 @@ def compute(*given, before=run._compute):
     loop.first_orbitals = orbitals
     return before(*given)
 
-run._compute = compute
+run.compute_here = compute
 assert "torch" not in sys.modules, "the command loads it in its own way"
 sys.exit(main.main(sys.argv[1:]))
 """
@@ -479,11 +480,11 @@ def test_json_has_no_infinities():
 
 def test_threads_are_those_asked_for_or_as_many_as_the_cell_can_use(monkeypatch, folder):
     inputs = read_inputs(folder())
-    monkeypatch.setattr(run, "available_threads", lambda: 64)
+    monkeypatch.setattr(computing, "available_threads", lambda: 64)
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
-    assert run.threads_for(inputs) == 64
+    assert computing.threads_for(inputs) == 64
     monkeypatch.delenv("OMP_NUM_THREADS")
-    assert run.threads_for(inputs) == 2
+    assert computing.threads_for(inputs) == 2
 
 
 def test_the_row_about_threads_says_why_cores_are_left_alone():

@@ -18,8 +18,9 @@ from eigenwerk.dft.density.density import Density, atomic_density
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup, make_setup
 from eigenwerk.dft.settings.parameters import Mixing, Parameters
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.paw.paw_library import choose_dataset
-from eigenwerk.io.paw.paw_xml import PawDataset, read_paw_xml
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 FCC = (1 - np.eye(3)) / 2

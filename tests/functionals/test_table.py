@@ -6,7 +6,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.functionals import lda, pbe
 from eigenwerk.functionals.functional import INGREDIENTS
 from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, OFFERED, PARTS, find_functional, libxc_functional, listed
-from eigenwerk.io.paw.paw_xml import FUNCTIONAL_NAMES
+from eigenwerk.io.paw.dataset import FUNCTIONAL_NAMES
 from eigenwerk.io.vasp.tags.table import TAGS
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from covering import but_slow
 from eigenwerk.errors import InputError
-from eigenwerk.ncci import run
 from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors
+from eigenwerk.ncci.results.observation import Observation
 from eigenwerk.ncci.run import run_case
 from eigenwerk.ncci.series import run_series
 from eigenwerk.parallel.process_grid import ProcessGrid
@@ -127,7 +127,7 @@ def found_only(world, path, folder):
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(run, "observe", stop)
+        patch.setattr(Observation, "compute", stop)
         run_case(read_cases(path)[0], runtime=runtime_on(world), checkpoint=folder)
 
 

@@ -5,7 +5,7 @@ import weakref
 import pytest
 import torch
 
-from eigenwerk.parallel.handle import Ready
+from eigenwerk.parallel.communicator import Ready
 from eigenwerk.parallel.pipeline import pipeline
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from eigenwerk.parallel.handle import Ready
+from eigenwerk.parallel.communicator import Ready
 from eigenwerk.parallel.side_stream import SideStream
 
 

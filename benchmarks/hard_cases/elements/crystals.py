@@ -16,8 +16,9 @@ from eigenwerk.dft.crystal.kpoints import KPoints, mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.paw.paw_library import choose_dataset, recommended_cutoff
-from eigenwerk.io.paw.paw_xml import PawDataset, read_paw_header
+from eigenwerk.io.paw.paw_xml import read_paw_header
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 DIMERS = {"H": 0.74, "N": 1.10, "O": 1.21, "F": 1.42, "Cl": 1.99, "Br": 2.28, "I": 2.67}

@@ -19,12 +19,10 @@ from eigenwerk.cli.ranks import become_rank, place_rows, ranks_to_start, run_as_
 from eigenwerk.cli.saying import say
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.folder_lock import release_locks
-from eigenwerk.ncci.estimate import planned
-from eigenwerk.ncci.inputs.check_text import check_lines, host_words
+from eigenwerk.ncci.inputs.check_text import check_texts
 from eigenwerk.ncci.inputs.input_settings import SETTINGS
 from eigenwerk.ncci.inputs.inputs import Case, read_cases
 from eigenwerk.ncci.ranks.scheme import AUTO, SCHEME_USAGES, scheme_named
-from eigenwerk.ncci.refusal import refuse_host_memory, refuse_what_does_not_fit
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.ncci.results.limits.level_plot import draw_convergence, draw_levels
@@ -32,7 +30,6 @@ from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.gpus import count_gpus
 from eigenwerk.parallel.launch.own_process import quick_imports, wait_briefly
-from eigenwerk.parallel.memory.main_memory import MemoryShare
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS, REDUCTION_USAGES, TRANSPORT_NAMES, Reductions
 from eigenwerk.parallel.watch.watchdog import Watchdog
 
@@ -263,24 +260,12 @@ def check(
     if note:
         say(f"{note}\n")
     for each in cases:
-        device, shares = ("cpu", ()) if gpu_gb is None else ("cuda", (MemoryShare(1e9 * gpu_gb),))
         try:
             problem = source_of(each).problem(each)
             if len(problem.space.orbitals_p) > MANY_ORBITALS and sys.stderr.isatty():
                 say(f"counting the nonzeros of {each.title} ...", err=True)
-            estimated, memory, backend = planned(each, problem, device, shares, ranks, seconds)
-            say("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
-            if device == "cpu" and each.solver.device.startswith("cuda"):
-                say(
-                    f'  judged as on processors of this machine; device = "{each.solver.device}" in the file wants a '
-                    "GPU: --gpu-gb GB judges by one\n"
-                )
-            refuse_what_does_not_fit(each, problem, estimated, backend, memory)
-            if device == "cuda":
-                cost = next((cost for cost in estimated.costs if cost.backend == backend), None)
-                if cost is not None and host_gb is None:
-                    say(f"  {host_words(cost)}\n")
-                refuse_host_memory(each, cost, ranks, None if host_gb is None else 1e9 * host_gb)
+            for text in check_texts(each, problem, gpu_gb, host_gb, ranks, seconds):
+                say(text + "\n")
             scheme_named(each.solver.scheme).check_ranks(ranks, _said(each))
             start_levels(each)
         except InputError as error:

@@ -14,8 +14,9 @@ import typer
 from eigenwerk.cli.saying import say
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_problem, write_text
+from eigenwerk.io.paw.dataset import PawHeader
+from eigenwerk.io.paw.formats import read_header
 from eigenwerk.io.paw.paw_library import list_datasets, recommended_cutoff
-from eigenwerk.io.paw.paw_xml import PawHeader, read_paw_header
 from eigenwerk.io.vasp.potcar_stand_in import SUFFIXES, stand_in
 
 FAMILIES = {
@@ -79,7 +80,7 @@ def _plain_sets(functional: str) -> Iterator[PawHeader]:
     """The data set of each element that a run takes by itself."""
     for entry in list_datasets(functional):
         if not entry.variant:
-            yield read_paw_header(entry.file)
+            yield read_header(entry.file)
 
 
 def _refuse_foreign(path: Path) -> None:

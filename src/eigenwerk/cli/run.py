@@ -19,30 +19,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eigenwerk.cli.checking.plan_text import duration
 from eigenwerk.cli.crash import crash_words
-from eigenwerk.cli.moving.path import PathTable
-from eigenwerk.cli.moving.table import IonicTable
-from eigenwerk.cli.moving.words import points
 from eigenwerk.cli.ranks import (
     RunOptions,
     become_rank,
     default_ranks,
     ranks_to_start,
     start_ranks,
-    team_rows,
     usual_ranks,
 )
+from eigenwerk.cli.running.computing import compute_here, introduce
 from eigenwerk.cli.running.ending import PLOT_FILE, end_if_over, finish
-from eigenwerk.cli.running.path_run import compute_path
-from eigenwerk.cli.running.text import heading, labelled, threads_row
 from eigenwerk.cli.running.view import RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
-from eigenwerk.dft.inputs.restart import NOT_READ, STATE_FILE
+from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
-from eigenwerk.dft.plan.machine import H200, processor
-from eigenwerk.dft.plan.plan import make_plan
-from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.runs.paths.report import STATE as PATH_STATE
 from eigenwerk.dft.runs.paths.report import PathResult
 from eigenwerk.dft.runs.quantities.report import RunInterrupted, RunResult
@@ -50,9 +41,8 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.folder_lock import refuse_locked, release_locks
 from eigenwerk.io.run_stamp import new_run
-from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.parallel.launch.early_gpu import wake_gpu
-from eigenwerk.parallel.launch.environment import Launch, wished_threads
+from eigenwerk.parallel.launch.environment import Launch
+from eigenwerk.parallel.launch.gpus import wake_gpu
 from eigenwerk.parallel.launch.launch import given_words
 from eigenwerk.parallel.launch.own_process import prepare_process, quick_imports
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS, TRANSPORT_NAMES
@@ -61,13 +51,10 @@ from eigenwerk.parallel.watch.watchdog import RESCUE_LIMIT, SIGNALS, Watchdog
 from eigenwerk.view.plot_process import PlotProcess
 
 if TYPE_CHECKING:
-    from eigenwerk.parallel.launch.start import StartRequest, Team
+    from eigenwerk.parallel.launch.start import StartRequest
 
 SAVE_EVERY = 30.0
 """Seconds between saved steps."""
-
-LONG_STEP = 60.0
-"""Seconds of a step from which on a run says how long it will be: nothing is printed before the first one is over."""
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with INCAR, POSCAR and KPOINTS.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where files go; default: DIR.")]
@@ -190,7 +177,7 @@ def _run_here(options: RunOptions, launch: Launch, inputs: Inputs | None) -> Non
             wake_gpu(options.device, launch.local_rank)
     else:
         inputs = inputs or _read(options)
-        _introduce(inputs, options, view)
+        introduce(inputs, options, view)
         wake_gpu(options.device)
     with _signals_restored(), _plotter(options, first) as plotter:
         inputs, result, number = _solve(inputs, options, launch, view)
@@ -208,16 +195,6 @@ def _signals_restored() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _introduce(inputs: Inputs, options: RunOptions, view: RunView) -> None:
-    """What is about to be computed."""
-    view.lines(heading(inputs, options.folder))
-    if inputs.images:
-        view.path = PathTable(len(inputs.images) - 2, points(inputs))
-    elif inputs.motion is not None:
-        view.table = IonicTable(inputs.motion, points(inputs), len(inputs.structure.symbols))
-    view.begin()
 
 
 @contextmanager
@@ -242,54 +219,6 @@ def _read(options: RunOptions) -> Inputs:
     if options.restart:
         end_if_over(options.target / (PATH_STATE if inputs.images else STATE_FILE), inputs, options)
     return inputs
-
-
-def _remark(inputs: Inputs, view: RunView, goes_on: bool) -> None:
-    """Warnings and notes about the input.  goes_on: with the state that is there."""
-    problems = [problem for problem in inputs.problems if not (goes_on and NOT_READ in problem.message)]
-    for problem in problems:
-        if problem.severity == "warning":
-            view.warn(str(problem))
-        else:
-            view.note(str(problem))
-    if problems:
-        view.lines([""])
-
-
-def _remark_team(team: "Team", remark: str, view: RunView) -> None:
-    """What was chosen otherwise than one might expect, and what does not fit the machine."""
-    notes = [*filter(None, [remark]), *team.notes]
-    for note in notes:
-        view.note(note)
-    for one in team.remarks:
-        (view.warn if one.severity == "warning" else view.note)(one.text)
-    if notes or team.remarks:
-        view.lines([""])
-
-
-def available_threads() -> int:
-    """The cores this process may use, or OMP_NUM_THREADS, the usual way to ask for fewer."""
-    return wished_threads() or len(os.sched_getaffinity(0))
-
-
-def threads_for(inputs: Inputs) -> int:
-    """As many as the calculation can use, or as many as OMP_NUM_THREADS asks for."""
-    available = available_threads()
-    return available if wished_threads() else useful_threads(inputs.size, available)
-
-
-def long_step_words(inputs: Inputs, ranks: int, cores: int | None) -> str:
-    """What a step takes, where that is long: somebody may have miscounted.  cores: of a rank, None with a GPU."""
-    machine = H200 if cores is None else processor(math.inf, cores)
-    seconds = make_plan(inputs.size, ranks, machine).cost.seconds
-    if seconds < LONG_STEP:
-        return ""
-    size = inputs.size
-    return (
-        f"A step of self-consistency takes some {duration(seconds)} here, as `eigenwerk plan` counts: {size.kpoints} "
-        f"k-points, {size.bands} bands of {size.plane_waves} plane waves. If that is not meant, look at KPOINTS "
-        "(KSPACING), ENCUT and NBANDS."
-    )
 
 
 def _solve(
@@ -329,9 +258,9 @@ def _solve(
             first = FromFirst(find)
             with init_ranks(launch, prepare, first=first, watchdog=watchdog, explain=explain, **watch) as team:
                 if launch.several:
-                    _introduce(found[0], options, view)
+                    introduce(found[0], options, view)
                 run = first.value["run"] if launch.several else ""
-                return found[0], _compute(found[0], options, team, view, run), 0
+                return found[0], compute_here(found[0], options, team, view, run, _moments(options)[0]), 0
     except RunInterrupted as interrupt:
         assert interrupt.result is not None, "a stop is heard at the end of a step"
         return found[0], interrupt.result, team.stop or signal.SIGINT
@@ -356,40 +285,3 @@ def seconds_of(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise InputError(f"--max-time {text[:40]}: not a time above zero. Give seconds, M:S, H:M:S or D-H:M:S.")
     return seconds
-
-
-def _compute(
-    inputs: Inputs, options: RunOptions, team: "Team", view: RunView, run: str
-) -> RunResult | PathResult:  # fmt: skip
-    """The calculation, on this rank."""
-    threads, rows = team.placement.threads, team_rows(team)
-    if not team.launch.several and team.runtime.device.type == "cpu":
-        threads = threads_for(inputs)
-        rows = [("computer", threads_row(threads, available_threads()))]
-    view.lines([*labelled(rows), ""])
-    _remark(inputs, view, options.restart)
-    _remark_team(team, options.remark, view)
-    cores = threads if team.runtime.device.type == "cpu" else None
-    if words := long_step_words(inputs, team.runtime.world.size, cores):
-        view.note(words)
-        view.lines([""])
-    with team.runtime.trace.span("loading programs"), quick_imports():
-        from eigenwerk.dft.runs.warm_up import warm_up
-
-        # `run_inputs` does it too; here it has begun when the next line loads modules for half a second
-        warm_up(team.runtime.device, inputs.parameters)
-        from eigenwerk.dft.runs.run import run_inputs
-
-    if inputs.images:
-        return compute_path(inputs, options, team, view, run, threads, _moments(options)[0])
-
-    def on_step(step: StepRecord) -> None:
-        view.step(step)
-        team.step_finished()
-
-    return run_inputs(
-        inputs, options.target, on_step, on_note=view.note, on_ionic_step=view.ionic_step, threads=threads,
-        save_every=options.save_every,
-        runtime=team.runtime, protect=team.protect, until=_moments(options)[0], run=run,
-        resume=options.restart,
-    )  # fmt: skip

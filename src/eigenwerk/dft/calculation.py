@@ -29,7 +29,7 @@ from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.term import Scene
 from eigenwerk.dft.waves_and_atoms import atoms_of, waves_of
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -161,7 +161,8 @@ class Calculation:
     @cached_property
     def settings(self) -> ScfSettings:
         """What the self-consistency loop needs of the parameters."""
-        return ScfSettings.of(self.parameters, self.basis)
+        species = [self.datasets[symbol].states for symbol in self.structure.species]
+        return ScfSettings.of(self.parameters, self.basis, species)
 
     @property
     def system(self) -> System:

@@ -2,19 +2,18 @@
 
 from collections.abc import Mapping
 
-from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.basis.grids import GridSizes, wave_limits
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
-from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.spin.form import OF_ISPIN
 from eigenwerk.dft.terms.reference_atoms import reference_energy
 from eigenwerk.functionals.table import find_functional
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import torch
 
+from eigenwerk.linalg.long_vectors.plain import doubled, stretches
 from eigenwerk.linalg.long_vectors.projections import projections
-from eigenwerk.linalg.long_vectors.stretches import doubled, stretches
 
 Reduce = Callable[[torch.Tensor], torch.Tensor]
 """Sum over the ranks that share the components; `Operator.sum`."""

@@ -14,6 +14,7 @@ from eigenwerk.io.bounded import read_json
 from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.ncci.basis.counting import dimension
+from eigenwerk.ncci.build import Say, fitting, silent
 from eigenwerk.ncci.estimate import refuse_too_many
 from eigenwerk.ncci.inputs.inputs import Case, number_text
 from eigenwerk.ncci.inputs.same_input import fingerprints, refuse_different_inputs
@@ -22,7 +23,7 @@ from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, start_levels, write_levels
 from eigenwerk.ncci.results.levels_res import res_text
 from eigenwerk.ncci.results.levels_text import levels_lines
-from eigenwerk.ncci.run import CaseResult, Say, alone, fitting, run_case, silent
+from eigenwerk.ncci.run import CaseResult, alone, run_case
 from eigenwerk.ncci.solve.checkpoint import Checkpoint
 from eigenwerk.ncci.solve.solving import Report
 from eigenwerk.ncci.sources import source_of

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -10,19 +10,22 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.inputs.inputs import Case
-from eigenwerk.ncci.inputs.unfit_file import refuse_unfit_file
-from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
+from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta, intrinsic_kinetic
 from eigenwerk.ncci.interaction.files import (
     BUILT_IN,
+    h2_pairs,
     interaction,
+    is_h2,
     refuse_evolution,
+    refuse_other_hw,
+    refuse_what_is_not_two_body,
+    relative_from_file,
     valence_from_file,
 )
-from eigenwerk.ncci.interaction.kinetic import intrinsic_kinetic
-from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.relative_motion.coupling import couple
 from eigenwerk.ncci.interaction.relative_motion.nnlo_opt import coulomb_left
-from eigenwerk.ncci.interaction.two_body import TwoBody
+from eigenwerk.ncci.interaction.relative_motion.potentials import coulomb
+from eigenwerk.ncci.interaction.two_body import PairSpace, TwoBody, lacking
 from eigenwerk.ncci.interaction.valence import ValenceInteraction
 from eigenwerk.ncci.problem import CaseSpace, no_core_problem, valence_problem
 
@@ -164,3 +167,27 @@ def _valence(case: Case, path: Path) -> Valence:
             "for the sd shell."
         )
     return Valence(found.with_core(core), core)
+
+
+def refuse_unfit_file(case: Case, path: Path, problem: CaseSpace) -> None:
+    """Raises InputError for a file that holds no two-body interaction, is damaged, belongs to another hw or does not
+    tell its hw, or lacks pairs of orbitals that the space of the case has."""
+    where = f"{case.path}: "
+    refuse_what_is_not_two_body(path, where)
+    if not is_h2(path):
+        relative_from_file(path, case.file_hw)
+        return
+    refuse_other_hw(path, problem.hw, case.file_hw, where)
+    given = h2_pairs(path)
+    if lack := lacking(given, problem.pairs):
+        raise InputError(f"{where}{path.name} {lack}. Use an interaction that has them{_smaller(case, given)}.")
+
+
+def _smaller(case: Case, given: PairSpace) -> str:
+    """The largest space of the same parity for which the file is enough, as the end of a sentence."""
+    if case.max_excitation is None:
+        return ", or lower the limits of [basis]"
+    for size in range(case.max_excitation - 2, -1, -2):
+        if not lacking(given, no_core_problem(replace(case, max_excitation=size)).pairs):
+            return f", or lower Nmax to {size}, the largest of this parity that the file allows"
+    return "; there is no smaller Nmax of this parity for which the file is enough"

@@ -9,11 +9,35 @@ call in a trace (verb, bytes, seconds).
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
 
 import torch
 
-from eigenwerk.parallel.handle import Handle
 from eigenwerk.parallel.links import Links
+
+Result = TypeVar("Result", covariant=True)
+
+
+class Handle(Protocol[Result]):
+    """What a verb that does not wait returns."""
+
+    def wait(self) -> Result:
+        """The result, when it is there.
+
+        On a device: work queued after `wait` finds it there, on the stream on which the verb was started.
+        """
+        ...
+
+
+class Ready(Generic[Result]):
+    """A result that was there at once."""
+
+    def __init__(self, result: Result):
+        self._result = result
+
+    def wait(self) -> Result:
+        """The result."""
+        return self._result
 
 
 class Communicator(ABC):

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import torch
 
-from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.communicator import Handle
 from eigenwerk.parallel.side_stream import SideStream
 
 Block = TypeVar("Block")

@@ -15,8 +15,7 @@ from math import prod
 
 import torch
 
-from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.communicator import Communicator, Handle
 from eigenwerk.parallel.side_stream import SideStream
 from eigenwerk.record.trace import Trace
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.handle import Handle, Ready
+from eigenwerk.parallel.communicator import Communicator, Handle, Ready
 from eigenwerk.parallel.links import Links
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.communicator import Handle
 
 Result = TypeVar("Result")
 

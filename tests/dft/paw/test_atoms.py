@@ -8,15 +8,15 @@ import torch
 
 from eigenwerk.dft.paw.atom_layout import atom_layout
 from eigenwerk.dft.paw.radial import interpolate
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, compensation_shape
+from eigenwerk.dft.paw.shape import degrees, radial
 from eigenwerk.dft.paw.spherical import solid_harmonics, sphere_quadrature
 
-L_OF = [l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)]
+L_OF = degrees(2)
 
 
 def shape_of(atoms, setup):
     """g_L(g) without the phase of the atom, (L, g): the plain twin of what `PawAtoms` does in columns."""
-    harmonic_gL = solid_harmonics(COMPENSATION_LMAX, atoms.basis.vector_gv)
+    harmonic_gL = solid_harmonics(2, atoms.basis.vector_gv)
     return atoms.shape_factor_L[:, None] * (harmonic_gL * atoms.compensation_gauss_g(setup)[:, None]).T
 
 
@@ -120,10 +120,10 @@ def test_compensation_charges_equal_direct_integrals(calc, L):
     basis, atoms = calc.basis, calc.atoms
     chosen_g = some(len(basis.norm2_g))
     for species in atoms.layout.species:
-        rc = species.setup.shape_radius
+        shape = species.setup.shape
         expected_x = fourier_integral(
-            lambda r_r, rc=rc: compensation_shape(L_OF[L], rc, r_r), L, basis.vector_gv[chosen_g].numpy(),
-            np.zeros(3), 8 * rc,
+            lambda r_r, shape=shape: radial(shape, L_OF[L], r_r), L, basis.vector_gv[chosen_g].numpy(),
+            np.zeros(3), 8 * shape.rc,
         )  # fmt: skip
         shape_g = shape_of(atoms, species.setup)[L, chosen_g]
         np.testing.assert_allclose(shape_g * basis.volume, expected_x, atol=1e-10)

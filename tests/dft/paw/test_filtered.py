@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.basis.grids import GridSizes, WaveLimits, wave_limits
 from eigenwerk.dft.paw.filtered import filtered_projectors
 from eigenwerk.dft.paw.radial import spherical_bessel, spherical_bessel_transform
-from eigenwerk.dft.paw.wave_limits import WaveLimits, wave_limits
 from eigenwerk.errors import InputError
 
 LIMITS = WaveLimits(4.3, 9.0)

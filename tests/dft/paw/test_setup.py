@@ -10,9 +10,10 @@ from scipy.integrate import quad
 from scipy.special import gammainc
 
 from eigenwerk.dft.paw.radial import integrate
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, compensation_shape, make_setup, matching_radius, poisson
+from eigenwerk.dft.paw.setup import make_setup, matching_radius, poisson
+from eigenwerk.dft.paw.shape import radial
 from eigenwerk.dft.paw.spherical import gaunt
-from eigenwerk.errors import InputError
+from eigenwerk.io.paw.dataset import CompensationShape
 from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.io.paw.radial_grid import RadialGrid
 
@@ -50,7 +51,7 @@ def test_multipoles_are_integrals_of_the_difference_density(setup, symbol):
     """Delta_Lij = integral of r^l (phi_i phi_j - pseudo) times the Gaunt coefficient."""
     table = setup(symbol)
     data, lmax = table.dataset, max(table.l_j)
-    angular = gaunt(lmax, COMPENSATION_LMAX)[table.L_i[:, None], table.L_i[None, :]]
+    angular = gaunt(lmax, table.shape.lmax)[table.L_i[:, None], table.L_i[None, :]]
     stop = len(table.pairs.grid.r_g)
     for L, l in ((0, 0), (2, 1), (6, 2)):
         wave_ig, pseudo_ig = data.ae_partial_wave_jg[table.j_i], data.pseudo_partial_wave_jg[table.j_i]
@@ -97,16 +98,10 @@ def test_overlap_operator_is_positive(setup, symbol):
     assert eig_i.real.min() > 0
 
 
-@pytest.mark.parametrize("l", [0, 1, 2])
-def test_compensation_shapes_have_unit_multipole(l):
-    for rc in (0.3, 0.8):
-        assert float(integrate(FINE, compensation_shape(l, rc, FINE.r_g), l)) == pytest.approx(1.0, abs=1e-10)
-
-
 def test_potential_of_a_gaussian_is_the_error_function():
     """v(r) Y_00 of g_0 Y_00: sqrt(4pi) Y_00 erf(r/rc)/r times sqrt(4pi) for the charge sqrt(4pi)."""
     rc = 0.7
-    v_g = poisson(FINE, compensation_shape(0, rc, FINE.r_g), 0)
+    v_g = poisson(FINE, radial(CompensationShape("gauss", rc), 0, FINE.r_g), 0)
     expected_g = 4 * pi * np.array([erf(r / rc) / r for r in FINE.r_g[1:]])
     np.testing.assert_allclose(v_g[1:], expected_g, rtol=2e-6)
 
@@ -135,7 +130,7 @@ def test_electrostatic_energy_of_atoms_is_that_of_the_file(name):
 def test_self_energy_of_compensation_charges_is_the_closed_form(l):
     """(g_l|g_l) = 8 integral F(q)^2 dq with F(q) = q^l exp(-q^2 rc^2/4) / (2l+1)!!, a Gamma function."""
     rc = 0.7
-    shape_g = compensation_shape(l, rc, FINE.r_g)
+    shape_g = radial(CompensationShape("gauss", rc), l, FINE.r_g)
     value = float(integrate(FINE, shape_g * poisson(FINE, shape_g, l)))
     odd = float(np.prod(np.arange(2 * l + 1, 0, -2)))
     closed = 8 / odd**2 * 0.5 * gamma(l + 0.5) * (2 / rc**2) ** (l + 0.5)
@@ -171,9 +166,9 @@ def test_one_centre_coulomb_form_equals_direct_integration(setup, symbol):
     for L in range(len(channel_Lq)):
         l = int(sqrt(L))
         ae_g, pseudo_g = channel_Lq[L] @ table.pairs.ae_qg, channel_Lq[L] @ table.pairs.pseudo_qg
-        if l <= COMPENSATION_LMAX:
+        if l <= table.shape.lmax:
             moment = float((table.multipole_Lij[L] * d_ij).sum())
-            pseudo_g = pseudo_g + moment * compensation_shape(l, table.shape_radius, grid.r_g)
+            pseudo_g = pseudo_g + moment * radial(table.shape, l, grid.r_g)
         energy += 0.5 * float(integrate(grid, ae_g * poisson(grid, ae_g, l)))
         energy -= 0.5 * float(integrate(grid, pseudo_g * poisson(grid, pseudo_g, l)))
     assert float(d_x @ table.coulomb_xx @ d_x) == pytest.approx(energy, rel=1e-9)
@@ -197,7 +192,10 @@ def test_moment_inside_the_sphere_counts_less_than_the_whole_wave(setup):
     assert all(table.sphere_overlap_ij[i, i] > 0.7 for i in d_i)
 
 
-def test_other_compensation_charges_than_gaussians_are_refused(setup):
-    """A data set with sinc or Bessel shapes must not be computed as if they were Gaussians."""
-    with pytest.raises(InputError, match=r"shape 'sinc'.*Gaussians only"):
-        make_setup(replace(setup("H").dataset, shape_kind="sinc"))
+def test_more_compensation_charges_change_the_tables_of_their_own_l_alone(setup):
+    """What a data set says of its charges is what the tables have: up to l = 4 of d shells."""
+    data = setup("Fe").dataset
+    few, more = make_setup(data), make_setup(replace(data, shape=replace(data.shape, lmax=4)))
+    assert len(few.multipole_Lij) == 9 and len(more.multipole_Lij) == 25
+    np.testing.assert_array_equal(more.multipole_Lij[:9], few.multipole_Lij)
+    assert np.abs(more.multipole_Lij[16:]).max() > 1e-4 and np.abs(more.coulomb_xx - few.coulomb_xx).max() > 1e-6

@@ -14,7 +14,7 @@ from eigenwerk.errors import InputError
 
 HYBRID = JobSize(
     spins=1, kpoints=8, bands=512, filled=384, plane_waves=20126,
-    species=(SpeciesSize(32, 18, 10), SpeciesSize(64, 13, 4)), kinds=3, density_waves=34_000, dense_waves=228_000,
+    species=(SpeciesSize(32, 18, 10, 2), SpeciesSize(64, 13, 4, 2)), kinds=3, density_waves=34_000, dense_waves=228_000,
     columns=9_200, wave_points=54 * 56 * 56, fine_points=108 * 112 * 112, history=12, operations=4, mesh=27,
 )  # fmt: skip
 ONE = processor(1e12, 1)

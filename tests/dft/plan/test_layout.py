@@ -9,7 +9,7 @@ from eigenwerk.dft.plan.step_cost import step_cost
 from eigenwerk.errors import InputError
 
 GAAS = JobSize(
-    spins=1, kpoints=36, bands=192, filled=133, plane_waves=27278, species=(SpeciesSize(64, 13, 4),), kinds=64,
+    spins=1, kpoints=36, bands=192, filled=133, plane_waves=27278, species=(SpeciesSize(64, 13, 4, 2),), kinds=64,
     density_waves=92_000, dense_waves=309_000, columns=12_700, wave_points=70**3, fine_points=140**3,
     history=12, operations=1,
 )  # fmt: skip

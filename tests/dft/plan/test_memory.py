@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from eigenwerk.dft.basis.grids import wave_limits
 from eigenwerk.dft.basis.plane_wave_basis import make_basis
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
-from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import H200, processor
 from eigenwerk.dft.plan.memory import estimate_memory

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.runs.quantities.report import RunInterrupted, advice
+from eigenwerk.dft.runs.quantities.advice import advice
+from eigenwerk.dft.runs.quantities.report import RunInterrupted
 from eigenwerk.dft.runs.run import run_folder, run_inputs
 from eigenwerk.dft.runs.saving.output_folder import OutputFolder
 from eigenwerk.dft.runs.saving.saving import Saver

@@ -2,13 +2,20 @@
 
 from dataclasses import replace
 from math import pi, sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.inputs.steps.parameters import MOLECULE_AMIX, mixing
-from eigenwerk.dft.settings.mixing_extent import ATOM_RADIUS, smallest_factor, smallest_sloshing_g
+from eigenwerk.dft.settings.mixing_extent import (
+    ATOM_RADIUS,
+    FIT_MAG_FROM,
+    magnetic_fit_from,
+    smallest_factor,
+    smallest_sloshing_g,
+)
 from eigenwerk.dft.settings.parameters import Mixing
 from eigenwerk.io.vasp.input.incar import parse_incar
 
@@ -96,3 +103,18 @@ def test_molecules_are_mixed_by_more_than_atoms_and_crystals():
     assert molecule.amix == MOLECULE_AMIX == tags["AMIX"].value
     for other in (in_box(WATER_AV[:1], 15, 15, 15), in_box(WATER_AV, 15, 15, 3)):
         assert mixing(plain, other)[0].amix == 0.4
+
+
+@pytest.mark.parametrize(
+    ("points", "shells", "begins"),
+    [
+        (1, [(3, 2, 6)], 0),  # an iron atom
+        (8, [(3, 2, 6)], FIT_MAG_FROM),
+        (8, [(4, 3, 3), (6, 0, 2)], 0),  # Pr
+        (8, [(4, 3, 0), (5, 2, 1)], FIT_MAG_FROM),  # La
+        (8, [(4, 3, 14)], FIT_MAG_FROM),  # Yb
+    ],
+)
+def test_atoms_and_open_f_shells_are_mixed_by_their_response_from_the_start(points, shells, begins):
+    states = [SimpleNamespace(n=n, l=l, f=f) for n, l, f in shells]
+    assert magnetic_fit_from(points, [[SimpleNamespace(n=2, l=1, f=4)], states]) == begins

@@ -10,7 +10,7 @@ from scipy.integrate import cumulative_simpson
 
 from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
 from eigenwerk.dft.paw.radial import integrate
-from eigenwerk.dft.paw.setup import compensation_shape
+from eigenwerk.dft.paw.shape import radial
 from eigenwerk.dft.spin.form import COLLINEAR, OF_ISPIN
 from eigenwerk.dft.terms.one_centre import OneCentre, OnsiteTerms, atom_batches, onsite_energies
 from eigenwerk.dft.xc.evaluation import energy_density
@@ -194,7 +194,7 @@ def smooth_energy(table, valence_moment: float, functional: str) -> float:
     kinetic = 0.5 * f_j @ (integrate(grid, slope_jg**2) + integrate(grid, centrifugal_jg, -2))
     density_g = f_j @ wave_jg**2 / sqrt(4 * pi) + data.pseudo_core_density_g
     moment = table.multipole_core + valence_moment
-    charge_g = density_g + moment * compensation_shape(0, table.shape_radius, grid.r_g)
+    charge_g = density_g + moment * radial(table.shape, 0, grid.r_g)
     # E_H = 4π ∫ n Q r dr with the charge Q inside r, to fourth order
     inside_g = cumulative_simpson(charge_g * grid.r_g**2 * grid.dr_g, initial=0)
     hartree = 4 * pi * integrate(grid, charge_g * inside_g, -1)

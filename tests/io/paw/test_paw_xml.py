@@ -10,8 +10,9 @@ import pytest
 from gpaw_data import datapath
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.paw.dataset import PawDataset, PawHeader, split_dataset_name
 from eigenwerk.io.paw.paw_library import list_datasets
-from eigenwerk.io.paw.paw_xml import PawDataset, PawHeader, read_paw_header, read_paw_xml, split_dataset_name
+from eigenwerk.io.paw.paw_xml import read_paw_header, read_paw_xml
 
 SILICON = datapath() / "Si.PBE.gz"
 
@@ -84,7 +85,7 @@ def test_both_dialects_give_the_numbers_of_the_file():
     )  # fmt: skip
     assert old.ae_energy.total == -289.817808
     assert old.zero_potential_g[0] == 14.88381705292
-    assert old.shape_rc == 0.6324555320337
+    assert old.shape.rc == 0.6324555320337
     assert [(s.n, s.l, s.f, s.rc, s.e) for s in old.states[:3]] == [
         (3, 0, 2.0, 2.0, -0.39733), (3, 1, 2.0, 2.0, -0.14997), (None, 0, 0.0, 2.0, 0.60267),
     ]  # fmt: skip
@@ -192,7 +193,7 @@ def test_atompaw_files_are_read(shared_dir):
     assert len(files) == 17
     for file in files:
         data = read_paw_xml(file)
-        assert data.functional == "PBE" and data.shape_kind in ("sinc", "bessel") and len(data.pw_ecut) == 3
+        assert data.functional == "PBE" and data.shape.kind in ("sinc", "bessel") and len(data.pw_ecut) == 3
         values = ET.fromstring(gzip.decompress(file.read_bytes())).find("radial_grid/values").text.split()
         np.testing.assert_allclose(data.grid.r_g, np.array(values, float), rtol=1e-12, atol=1e-14)
         electrons = np.sqrt(4 * np.pi) * sum_over_grid(data, data.ae_core_density_g)

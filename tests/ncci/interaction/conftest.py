@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eigenwerk.ncci.interaction.kinetic import intrinsic_kinetic
+from eigenwerk.ncci.interaction.centre_of_mass import intrinsic_kinetic
 from eigenwerk.ncci.interaction.two_body import PairSpace
 from eigenwerk.ncci.orbitals import no_core_orbitals
 

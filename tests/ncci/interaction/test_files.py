@@ -13,7 +13,7 @@ from eigenwerk.ncci.interaction.files import (
     valence_from_file,
 )
 from eigenwerk.ncci.interaction.names import BUILT_IN_NAMES
-from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
+from eigenwerk.ncci.interaction.relative_motion.potentials import coulomb
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace, restrict
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
 from h2_writing import h2_bytes, h2_from_two_body

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from eigenwerk.ncci.interaction.angular import intrinsic_spin, isospin, orbital_spin, total_spin
-from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
-from eigenwerk.ncci.interaction.kinetic import intrinsic_kinetic
+from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta, intrinsic_kinetic
 from eigenwerk.ncci.interaction.radii import squared_distances
 from eigenwerk.ncci.interaction.relative_motion import oscillator
-from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.relative_motion.coupling import couple
-from eigenwerk.ncci.interaction.relative_motion.minnesota import minnesota
+from eigenwerk.ncci.interaction.relative_motion.potentials import coulomb, minnesota
 from eigenwerk.ncci.interaction.relative_motion.relative import Relative, all_waves
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace
 from eigenwerk.ncci.orbitals import no_core_orbitals

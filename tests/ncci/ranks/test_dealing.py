@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.ncci.ranks.dealing import owners_by_cost, share_by_cost
+from eigenwerk.ncci.ranks.segments import owners_by_cost, share_by_cost
 
 COSTS = {
     "equal": np.ones(40),

@@ -11,8 +11,8 @@ from eigenwerk.ncci.interaction.relative_motion.coupling import couple
 from eigenwerk.ncci.interaction.relative_motion.relative import all_waves, local
 from eigenwerk.ncci.matrix_free.pairs import pairs_hamiltonian
 from eigenwerk.ncci.problem import no_core_problem
-from eigenwerk.ncci.results.observables import scalars
 from eigenwerk.ncci.results.raising import raised, raised_basis
+from eigenwerk.ncci.results.two_body_density import expectations
 from eigenwerk.ncci.run import run_case
 from eigenwerk.ncci.sources import source_of, total
 from eigenwerk.ncci.stored.dense import slater_condon
@@ -31,7 +31,8 @@ def test_radii_of_pairs_are_those_of_relative_coordinates(lithium):
     """r_ij^2 as a local potential through brackets, beside r_i^2 + r_j^2 - 2 r_i.r_j."""
     relative = local(lambda s, l, r: r**2, 20.0, 8, all_waves(8))
     operators = {kind: couple(lithium.problem.pairs, {kind: relative}, 20.0) for kind in ("pp", "nn", "pn")}
-    found = scalars(lithium.basis, operators, torch.from_numpy(lithium.vectors_nb))
+    pairs = basis_pairs(lithium.basis, operators["pn"])
+    found = expectations(lithium.basis, pairs, operators, torch.from_numpy(lithium.vectors_nb))
     for kind in operators:
         assert np.sqrt(found[kind] / 36) == pytest.approx(lithium.levels.values[f"r_{kind}"], abs=1e-7)
 
@@ -45,9 +46,10 @@ def test_pair_densities_give_what_products_give(lithium):
     source = source_of(lithium.case)
     for name, operator in source.parts(lithium.case, lithium.problem).items():
         v = torch.from_numpy(lithium.vectors_nb)
-        product = pairs_hamiltonian(lithium.basis, basis_pairs(lithium.basis, operator)).apply(v)
+        pairs = basis_pairs(lithium.basis, operator)
+        product = pairs_hamiltonian(lithium.basis, pairs).apply(v)
         direct = (v * product).sum(dim=1).numpy()
-        by_density = scalars(lithium.basis, {name: operator}, v)[name]
+        by_density = expectations(lithium.basis, pairs, {name: operator}, v)[name]
         assert by_density == pytest.approx(direct, abs=1e-9)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from eigenwerk.parallel.launch import early_gpu
-from eigenwerk.parallel.launch.early_gpu import wake_gpu
+from eigenwerk.parallel.launch.gpus import wake_gpu
 
 
 class Driver:

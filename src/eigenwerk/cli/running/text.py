@@ -129,7 +129,7 @@ def _rows(rows: Sequence[tuple[str, str]]) -> list[str]:
 
 def _charged(result: RunResult) -> list[str]:
     """Energies of a charged cell's background and images; none of them is in the energies above."""
-    cell = result.charged
+    cell = result.values.get("charged")
     if cell is None:
         return []
     lines = [f"Charged cell: {cell.charge:+g} e in a uniform background, Madelung constant {cell.madelung:.6f}"]
@@ -147,10 +147,10 @@ def _charged(result: RunResult) -> list[str]:
 
 def _vacuum(result: RunResult) -> list[str]:
     """Levels in the vacuum of a slab; one where both sides are alike."""
-    vacuum = result.vacuum
+    vacuum = result.values.get("vacuum")
     moments = [
         f"Dipole moment along axis {axis + 1}: {moment:.5f} e Å, from negative to positive"
-        for axis, moment in (result.dipole or {}).items()
+        for axis, moment in (result.values.get("dipole") or {}).items()
     ]
     if vacuum is None:
         return moments

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eigenwerk.cli.running.ending import jsonable
-from eigenwerk.cli.saying import say_json
 from eigenwerk.cli.series.words import (
     AsJson,
     Device,
@@ -20,7 +18,7 @@ from eigenwerk.cli.series.words import (
     Plot,
     Voice,
     cost_lines,
-    draw,
+    finish_series,
     kept_when_interrupted,
     one_rank,
     require_options,
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from eigenwerk.dft.runs.series.convergence import SettingSeries
     from eigenwerk.dft.runs.series.points import SeriesPoint
 
-DOCUMENT, PICTURE = "converge.json", "converge.png"
+DOCUMENT = "converge.json"
 CAUTION = (
     "These are errors of total energies with one setting varied and the others as in the folder. Differences of",
     "energy between structures with the same settings are mostly less in error, forces and pressure not.",
@@ -84,15 +82,13 @@ def converge(
     planned = _planned(inputs, encut, kpoints, sigma, voice)
     if not dry_run:
         take_folder(command, target, voice)
-    voice(
-        f"{formula(inputs.poscar.symbols)}: {inputs.kpoints.source}, ENCUT = {float(str(inputs.setting('ENCUT'))):g} eV"
-    )
-    for series in planned:
-        voice(f"{series.name}: {', '.join(setting.words for setting in series.settings)}")
+    name, cutoff = formula(inputs.poscar.symbols), float(str(inputs.setting("ENCUT")))
+    voice(f"{name}: {inputs.kpoints.source}, ENCUT = {cutoff:g} eV")
+    voice(*(f"{series.name}: {', '.join(setting.words for setting in series.settings)}" for series in planned))
     voice(*cost_lines([setting.inputs for series in planned for setting in series.settings], device), "")
     if dry_run:
         return
-    from eigenwerk.dft.runs.series.convergence import compute_series, remarks
+    from eigenwerk.dft.runs.series.convergence import compute_series
     from eigenwerk.dft.runs.series.points import finished_points, mark_of
 
     known = finished_points(target / DOCUMENT)
@@ -110,18 +106,21 @@ def converge(
             done.append(compute_series(one, runtime, on_point, known))
     document = _document([series.as_dict() for series in done])
     write_document(target / DOCUMENT, document)
+    _tell(done, tolerance, voice)
+    finish_series(document, target / DOCUMENT, voice, no_plot, plot, lambda: converge_figure(document, name))
+    if not all(series.complete and series.sufficient(tolerance / 1000) is not None for series in done):
+        raise typer.Exit(ConvergenceError.exit_code)
+
+
+def _tell(done: "list[SettingSeries]", tolerance: float, voice: Voice) -> None:
+    """Errors of all settings, what to take, and what is doubtful about it."""
+    from eigenwerk.dft.runs.series.convergence import remarks
+
     for series in done:
         voice("", *_table(series), "", *_recommended(series, tolerance))
         for text in remarks(series):
             voice.warn(text)
     voice("", *CAUTION)
-    if not no_plot:
-        draw(lambda: converge_figure(document, formula(inputs.poscar.symbols)), plot, target / PICTURE, voice)
-    voice(f"Document: {target / DOCUMENT}")
-    if as_json:
-        say_json(jsonable(document))
-    if not all(series.complete and series.sufficient(tolerance / 1000) is not None for series in done):
-        raise typer.Exit(ConvergenceError.exit_code)
 
 
 def _document(series: list[dict[str, Any]], interrupted: bool = False) -> dict[str, Any]:

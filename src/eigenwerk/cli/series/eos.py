@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eigenwerk.cli.running.ending import jsonable
-from eigenwerk.cli.saying import say_json
 from eigenwerk.cli.series.words import (
     AsJson,
     Device,
@@ -20,7 +18,7 @@ from eigenwerk.cli.series.words import (
     Plot,
     Voice,
     cost_lines,
-    draw,
+    finish_series,
     kept_when_interrupted,
     one_rank,
     require_options,
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from eigenwerk.dft.runs.series.eos import VolumeSeries
     from eigenwerk.dft.runs.series.points import SeriesPoint
 
-DOCUMENT, PICTURE = "eos.json", "eos.png"
+DOCUMENT = "eos.json"
 
 Range = Annotated[float, typer.Option("--range", metavar="X", help="Volumes from 1 - X to 1 + X of POSCAR's.")]
 Points = Annotated[int, typer.Option("--points", metavar="N", help="How many volumes, in equal steps.")]
@@ -69,7 +67,7 @@ def eos(
     inputs = read_inputs(folder)
     inputs.raise_on_errors()
     require_options(target, plot, device)
-    from eigenwerk.dft.runs.series.eos import doubts, equation_of_state, pressure_mismatch, vacuum_doubt, volumes
+    from eigenwerk.dft.runs.series.eos import equation_of_state, vacuum_doubt, volumes
     from eigenwerk.dft.runs.series.points import finished_points, mark_of
 
     series = volumes(inputs, reach, points)
@@ -94,20 +92,23 @@ def eos(
         found = equation_of_state(inputs, series, runtime, on_point, known)
     document = found.as_dict() | {"interrupted": False}
     write_document(target / DOCUMENT, document)
+    _tell(found, document, voice)
+    title = f"{formula(inputs.poscar.symbols)}: {eos_title(document)}"
+    finish_series(document, target / DOCUMENT, voice, no_plot, plot, lambda: eos_figure(document, title))
+    if not found.complete:
+        raise typer.Exit(ConvergenceError.exit_code)
+
+
+def _tell(found: "VolumeSeries", document: dict[str, Any], voice: Voice) -> None:
+    """The equation of state, and what is doubtful about it."""
+    from eigenwerk.dft.runs.series.eos import doubts, pressure_mismatch
+
     voice("", *_table(document), "", *_summary(document))
     worst, _ = pressure_mismatch(found)
     if worst is not None:
         voice(f"stress and curve  their pressures differ by {worst:.3f} GPa at most, the Pulay estimate taken off")
     for text in doubts(found):
         voice.warn(text)
-    if not no_plot:
-        title = f"{formula(inputs.poscar.symbols)}: {eos_title(document)}"
-        draw(lambda: eos_figure(document, title), plot, target / PICTURE, voice)
-    voice(f"Document: {target / DOCUMENT}")
-    if as_json:
-        say_json(jsonable(document))
-    if not found.complete:
-        raise typer.Exit(ConvergenceError.exit_code)
 
 
 def _described(inputs: Inputs) -> str:

@@ -13,7 +13,7 @@ import typer
 
 from eigenwerk.cli.checking.plan_text import duration
 from eigenwerk.cli.running.ending import jsonable
-from eigenwerk.cli.saying import say
+from eigenwerk.cli.saying import say, say_json
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.machine import H200, Machine, processor
 from eigenwerk.dft.plan.plan import make_plan
@@ -156,6 +156,17 @@ def require_options(target: Path, plot: Path | None, device: str) -> None:
     DeviceRequest(device)
     require_suffix(plot, "--plot")
     refuse_file(target)
+
+
+def finish_series(
+    document: dict[str, Any], path: Path, voice: Voice, no_plot: bool, plot: Path | None, figure: Callable[[], "Figure"]
+) -> None:
+    """The picture, if one is wanted, where the document is, and the document itself where it was asked for."""
+    if not no_plot:
+        draw(figure, plot, path.with_suffix(".png"), voice)
+    voice(f"Document: {path}")
+    if voice.as_json:
+        say_json(jsonable(document))
 
 
 def draw(figure: Callable[[], "Figure"], wanted: Path | None, usual: Path, voice: Voice) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eigenwerk.dft.filling.fermi_level import IN_PART
+from eigenwerk.dft.filling.part_levels import part_levels
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,11 @@ def _partly_filled(eig_skn: np.ndarray, occ_skn: np.ndarray) -> int:
     """States of one level, at one k-point alone, that electrons fill in part; 0 where there is none."""
     if eig_skn.shape[1] != 1:
         return 0
-    for eig_n, occ_n in zip(eig_skn[:, 0], occ_skn[:, 0], strict=True):
-        partly_n = (occ_n > IN_PART) & (occ_n < 1.0 - IN_PART)
-        if partly_n.any() and np.ptp(eig_n[partly_n]) <= SAME_PARTLY:
-            missing = abs(occ_n[partly_n].sum() - round(occ_n[partly_n].sum()))
-            if partly_n.sum() > 1 or missing > UNFILLED:
-                return int(partly_n.sum())
+    levels = part_levels(eig_skn[:, 0], occ_skn[:, 0], SAME_PARTLY, IN_PART)
+    for spin in range(len(eig_skn)):
+        own = [level for level in levels if level.spin == spin]
+        if len(own) == 1 and (own[0].count > 1 or abs(own[0].electrons - round(own[0].electrons)) > UNFILLED):
+            return own[0].count
     return 0
 
 

@@ -17,7 +17,7 @@ from eigenwerk.dft.paw.radial import integrate, long_ranged
 from eigenwerk.dft.paw.setup import poisson
 from eigenwerk.dft.paw.spherical import gaunt
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.paw.radial_grid import RadialGrid
 
 AGREEMENT = 2e-4

@@ -10,7 +10,7 @@ from eigenwerk.dft.atom.potential import atom_potential
 from eigenwerk.dft.atom.radial_equation import bound_states
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 
 DENSITY_ERROR = 2e-3
 """Electrons, ∫|n - n'|, by which the recomputed core may miss that of the data set; sets of gpaw-data have up to 3e-6,

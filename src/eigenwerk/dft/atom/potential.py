@@ -16,7 +16,7 @@ from eigenwerk.dft.terms.reference_atoms import atom_density, own_functional
 from eigenwerk.dft.xc.evaluation import energy_density
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.paw.radial_grid import RadialGrid
 
 MISSING_CHARGE = 1e-3

@@ -17,8 +17,7 @@ from torch.nn.functional import pad
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.transforms import orbital_blocks
-from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.communicator import Communicator, Handle
 from eigenwerk.parallel.pipeline import pipeline
 from eigenwerk.parallel.threads import threads_for
 

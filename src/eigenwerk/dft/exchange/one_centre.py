@@ -26,7 +26,7 @@ from eigenwerk.dft.exchange.pairs.pair_grid import pair_wave
 from eigenwerk.dft.exchange.pairs.pair_shape import PairShape
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate, long_ranged
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup, coulomb_difference, matching_radius
+from eigenwerk.dft.paw.setup import Setup, coulomb_difference, matching_radius
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 from eigenwerk.errors import InputError
 
@@ -126,7 +126,7 @@ def exchange_integrals(setup: Setup, omega: float, shape: PairShape) -> np.ndarr
 
 def _shape(setup: Setup, l: int, shape: PairShape) -> np.ndarray | None:
     """The charge of unit multipole, with the quadrature of the radial grid; None where pairs have none."""
-    if l > COMPENSATION_LMAX:
+    if l > setup.shape.lmax:
         return None
     grid = setup.pairs.grid
     shape_g = shape.radial(l, grid.r_g) * grid.r_g**l

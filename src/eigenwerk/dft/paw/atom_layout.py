@@ -40,6 +40,11 @@ class AtomLayout:
         return int(self.projectors_a.sum())
 
     @cached_property
+    def charges_lmax(self) -> int:
+        """Largest l of compensation charges."""
+        return max(species.setup.shape.lmax for species in self.species)
+
+    @cached_property
     def block_start_a(self) -> np.ndarray:
         """Start of each atom's block in the flat vector; one more entry for the end."""
         return np.concatenate([[0], np.cumsum(self.projectors_a**2)])

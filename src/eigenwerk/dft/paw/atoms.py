@@ -21,7 +21,8 @@ from eigenwerk.dft.paw.filtered import FilteredProjectors
 from eigenwerk.dft.paw.inversion_pairs import InversionPairs, inversion_pairs
 from eigenwerk.dft.paw.radial_table import RadialTable, fourier_table
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors, SphereSpecies, make_real_space
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
+from eigenwerk.dft.paw.setup import Setup
+from eigenwerk.dft.paw.shape import degrees, form_factor
 from eigenwerk.dft.paw.spherical import solid_harmonics
 from eigenwerk.dft.paw.structure_factors import Multipoles, StructureFactors, WaveColumns, phases
 
@@ -53,7 +54,7 @@ class PawAtoms:
         self.factors, self.multipoles = {}, {}
         for count in (basis.density_count, len(self.length_g)):
             columns = WaveColumns.of(basis.index_gc[:count])
-            self.multipoles[count] = Multipoles.of(columns, basis.lattice.reciprocal_cv, COMPENSATION_LMAX)
+            self.multipoles[count] = Multipoles.of(columns, basis.lattice.reciprocal_cv, self.layout.charges_lmax)
             for species in self.layout.species:
                 self.factors[species.setup.symbol, count] = StructureFactors(columns, self.scaled_ac[species.atom_a])
         self._tables: dict[tuple[bytes, tuple[int, ...], float], RadialTable] = {}
@@ -92,6 +93,12 @@ class PawAtoms:
         if key not in self._constants:
             self._constants[key] = self.runtime.tensor(getattr(setup, name))
         return self._constants[key]
+
+    def multipole_Lij(self, setup: Setup) -> torch.Tensor:
+        """Δ_Lij of a setup, zero for L that only other species' charges have; (L, i, i)."""
+        multipole_Lij = self.constant(setup, "multipole_Lij")
+        missing = (self.layout.charges_lmax + 1) ** 2 - len(multipole_Lij)
+        return torch.nn.functional.pad(multipole_Lij, (0, 0, 0, 0, 0, missing)) if missing else multipole_Lij
 
     @cached_property
     def pairs(self) -> InversionPairs | None:
@@ -250,16 +257,16 @@ class PawAtoms:
         return self.factors[species.setup.symbol, next(n for n in spheres if n >= (count or spheres[-1]))]
 
     def compensation_gauss_g(self, setup: Setup) -> torch.Tensor:
-        """4π/Ω exp(-g² rc²/4), (g,)."""
+        """4π/Ω f(g) of the compensation charges, (g,)."""
         if setup.symbol not in self._gauss_g:
-            gauss_g = torch.exp(-0.25 * setup.shape_radius**2 * self.basis.norm2_g) * (4 * pi / self.basis.volume)
+            gauss_g = form_factor(setup.shape, self.basis.norm2_g) * (4 * pi / self.basis.volume)
             self._gauss_g[setup.symbol] = gauss_g
         return self._gauss_g[setup.symbol]
 
     @cached_property
     def shape_factor_L(self) -> torch.Tensor:
         """(-i)^l / (2l+1)!!."""
-        l_L = [l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)]
+        l_L = degrees(self.layout.charges_lmax)
         return self.runtime.tensor([(-1j) ** l / prod(range(2 * l + 1, 0, -2)) for l in l_L], self.runtime.complex)
 
     def scalar_field(self, radial_of: RadialChoice, count: int) -> torch.Tensor:
@@ -299,7 +306,7 @@ class PawAtoms:
     def _valence_moments(self, occupancy_sx: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
         for species in self.layout.species:
             blocks_saij = self.layout.blocks(occupancy_sx, species)
-            multipole_Lij = self.constant(species.setup, "multipole_Lij")
+            multipole_Lij = self.multipole_Lij(species.setup)
             yield species, blocks_saij.flatten(2) @ multipole_Lij.flatten(1).T
 
     def compensation_charge(self, occupancy_x: torch.Tensor) -> torch.Tensor:

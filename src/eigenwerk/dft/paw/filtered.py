@@ -19,10 +19,10 @@ from math import pi, prod
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from eigenwerk.dft.basis.grids import WaveLimits
 from eigenwerk.dft.paw.radial import Array, spherical_bessel, spherical_bessel_transform
-from eigenwerk.dft.paw.wave_limits import WaveLimits
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 
 FALL = 0.1
 """Part of the radius over which m falls."""

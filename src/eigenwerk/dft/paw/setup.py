@@ -13,18 +13,15 @@ Axis i = (n, l, m) projector, j = (n, l) radial channel, q = pair of channels j1
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import gamma, pi, sqrt
+from math import pi, sqrt
 
 import numpy as np
 
 from eigenwerk.dft.paw.radial import derivative, integrate
+from eigenwerk.dft.paw.shape import degrees, radial, require_known
 from eigenwerk.dft.paw.spherical import gaunt
-from eigenwerk.errors import InputError
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import CompensationShape, PawDataset
 from eigenwerk.io.paw.radial_grid import RadialGrid
-
-COMPENSATION_LMAX = 2
-"""Highest l of the compensation charges, the choice the data sets were tested with."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +103,9 @@ class Setup:
         return sqrt(4 * pi) * self.multipole_Lij[0]
 
     @property
-    def shape_radius(self) -> float:
-        """Width rc of the Gaussian compensation charges r^l exp(-(r/rc)²), bohr."""
-        return self.dataset.shape_rc
+    def shape(self) -> CompensationShape:
+        """Of the compensation charges."""
+        return self.dataset.shape
 
     @cached_property
     def atom_occupancy_j(self) -> np.ndarray:
@@ -117,24 +114,20 @@ class Setup:
 
 
 def make_setup(dataset: PawDataset, reference: float | None = None) -> Setup:
-    """Compute the tables of a data set.  Raises InputError for compensation charges other than Gaussians.
+    """Compute the tables of a data set.  Raises InputError for compensation charges of a shape that is not known.
 
     reference: energy of the reference atom, hartree (default: as the data set has it).
     """
-    if dataset.shape_kind != "gauss":
-        raise InputError(
-            f"{dataset.file}: the compensation charges of this data set have the shape '{dataset.shape_kind}'; "
-            "eigenwerk knows Gaussians only. Use a data set of gpaw-data."
-        )
+    require_known(dataset)
     l_j = tuple(state.l for state in dataset.states)
     j_i = np.array([j for j, l in enumerate(l_j) for _ in range(2 * l + 1)])
     L_i = np.array([l * l + m for l in l_j for m in range(2 * l + 1)])
     pairs = _radial_pairs(dataset)
     lmax = 2 * max(l_j)
-    expand_Lqx = _expansion(j_i, L_i, max(l_j), max(lmax, COMPENSATION_LMAX))
+    expand_Lqx = _expansion(j_i, L_i, max(l_j), max(lmax, dataset.shape.lmax))
     electrostatics = _Electrostatics(dataset, pairs, lmax)
     i = len(j_i)
-    l_L = np.array([l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)])
+    l_L = np.array(degrees(dataset.shape.lmax))
     multipole_Lx = np.einsum("Lq,Lqx->Lx", electrostatics.multipole_lq[l_L], expand_Lqx[: len(l_L)])
     same = (L_i[:, None] == L_i[None, :]).astype(float)
     return Setup(
@@ -151,11 +144,6 @@ def make_setup(dataset: PawDataset, reference: float | None = None) -> Setup:
         expand_Lqx=expand_Lqx,
         reference=dataset.ae_energy.total if reference is None else reference,
     )
-
-
-def compensation_shape(l: int, rc: float, r_g: np.ndarray) -> np.ndarray:
-    """g_l(r) = 2 r^l exp(-(r/rc)²) / (rc^(2l+3) Γ(l+3/2)), so that ∫ r^(l+2) g_l dr = 1."""
-    return 2 / (rc ** (2 * l + 3) * gamma(l + 1.5)) * r_g**l * np.exp(-((r_g / rc) ** 2))
 
 
 def poisson(grid: RadialGrid, n_g: np.ndarray, l: int) -> np.ndarray:
@@ -220,8 +208,8 @@ class _Electrostatics:
 
     def __init__(self, dataset: PawDataset, pairs: RadialPairs, lmax: int):
         self.pairs, self.Z, self.lmax = pairs, dataset.Z, lmax
-        grid, lcomp = pairs.grid, COMPENSATION_LMAX
-        self.shape_lg = np.array([compensation_shape(l, dataset.shape_rc, grid.r_g) for l in range(lcomp + 1)])
+        grid, lcomp = pairs.grid, dataset.shape.lmax
+        self.shape_lg = np.array([radial(dataset.shape, l, grid.r_g) for l in range(lcomp + 1)])
         self.shape_potential_lg = np.array([poisson(grid, self.shape_lg[l], l) for l in range(lcomp + 1)])
         self.multipole_lq = np.array([integrate(grid, pairs.ae_qg - pairs.pseudo_qg, l) for l in range(lcomp + 1)])
         core = integrate(grid, pairs.core_g - pairs.pseudo_core_g)
@@ -251,7 +239,7 @@ class _Electrostatics:
 
     def quadratic_qq(self, l: int) -> np.ndarray:
         """Half the Coulomb energy between two pair densities of angular momentum l."""
-        shape_g = self.shape_lg[l] if l <= COMPENSATION_LMAX else None
+        shape_g = self.shape_lg[l] if l < len(self.shape_lg) else None
         return coulomb_difference(self.pairs, l, shape_g)
 
 

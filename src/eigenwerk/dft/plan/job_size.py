@@ -31,12 +31,13 @@ PROJECTED = 16
 
 @dataclass(frozen=True)
 class SpeciesSize:
-    """Atoms of one element; projectors and bound states (2l + 1 for each bound channel) of one such atom; points of the
-    wave grid in the sphere of its projectors, if those are used in real space."""
+    """Atoms of one element; projectors and bound states (2l + 1 for each bound channel) of one such atom; largest l of
+    its compensation charges; points of the wave grid in the sphere of its projectors, if those are in real space."""
 
     atoms: int
     projectors: int
     bound_states: int
+    charges_lmax: int
     sphere_points: int = 0
 
 
@@ -102,6 +103,11 @@ class JobSize:
     def projectors(self) -> int:
         """Projectors of all atoms."""
         return sum(species.atoms * species.projectors for species in self.species)
+
+    @property
+    def charges_lmax(self) -> int:
+        """Largest l of compensation charges."""
+        return max(species.charges_lmax for species in self.species)
 
     @property
     def sphere_points(self) -> int:
@@ -198,7 +204,7 @@ def with_lists(
 
 def _species_size(structure: Structure, symbol: str, data: DataSet) -> SpeciesSize:
     bound = sum(2 * state.l + 1 for state in data.header.states if state.n is not None)
-    return SpeciesSize(structure.symbols.count(symbol), data.header.n_projectors, bound)
+    return SpeciesSize(structure.symbols.count(symbol), data.header.n_projectors, bound, data.header.shape.lmax)
 
 
 def _cosets(symmetry: Symmetry) -> int:

@@ -32,12 +32,6 @@ COMPLEX, REAL, ORBITAL = 16, 8, 0
 EXACT_MATRICES = 10
 """H and S of all plane waves, and what LAPACK needs beside them."""
 
-POLYNOMIALS = 27
-"""Powers 0, 1 and 2 of h_3 in the nine shapes (l, m) of compensation charges."""
-
-HARMONICS = 9
-"""Compensation charges of an atom, (l, m) with l up to 2."""
-
 ONE_CENTRE_BYTES = 26e6
 """Densities, gradients and derivatives of one atom and spin on its angular mesh."""
 
@@ -105,7 +99,7 @@ STAYING = (
     Arrays("index tables", "g", 12.5),
     Arrays("compensation charges", "gx"),  # a Gaussian of each species
     Arrays("compensation charges", "ca", 1, COMPLEX),  # phases on the columns of both spheres
-    Arrays("compensation charges", "c", POLYNOMIALS, COMPLEX),
+    Arrays("compensation charges", "clL", 1, COMPLEX),
     Arrays("density mixing", "jsd", 2, COMPLEX),  # changes of densities and of residuals
     Arrays("density mixing", "jsD", 2),
     Arrays("symmetry", "od", 1, 25),  # a place, a phase, a mark
@@ -185,7 +179,8 @@ def axes_of(size: JobSize, layout: ProcessLayout, machine: Machine, block: int) 
     b: k-points of a block of the eigensolver; d: plane waves of the density; D: entries of all one-centre matrices;
     j: steps of mixing history; x: species; r: kinds of atoms that are worked on together; m: vectors at the start;
     P, S: points of the fine grid, of the spheres of all atoms; Q: values of the projectors on the latter; K: k-points
-    whose orbitals are projected on atoms; w: bytes of such a projection; e: states of earlier ionic steps.
+    whose orbitals are projected on atoms; w: bytes of such a projection; e: states of earlier ionic steps;
+    l, L: degrees of compensation charges, which are powers of h_3 too, and their shapes (l, m).
     """
     return {
         "s": size.spins, "k": layout.points(size.kpoints), "n": size.bands, "G": _waves(size, layout),
@@ -195,7 +190,7 @@ def axes_of(size: JobSize, layout: ProcessLayout, machine: Machine, block: int) 
         "x": len(size.species), "r": min(ceil(size.kinds / layout.ranks), machine.atoms_per_batch),
         "m": max(size.projectors + size.bound_states, 5 * size.starting_orbitals),
         "P": size.fine_points, "S": size.sphere_points, "Q": size.sphere_values, "K": size.weighed,
-        "w": size.weight_bytes, "e": size.earlier,
+        "w": size.weight_bytes, "e": size.earlier, "l": size.charges_lmax + 1, "L": (size.charges_lmax + 1) ** 2,
     }  # fmt: skip
 
 
@@ -258,7 +253,7 @@ def _exchange_bytes(size: JobSize, layout: ProcessLayout, machine: Machine, axes
         targets = bytes_of_all(size, layout)
     # of compensation charges on at most all points, and of the interaction by wave vector
     most = exchange_table_bytes(machine.grid_bytes)
-    tables = (HARMONICS + 3) * 8 * size.wave_points + min(most, size.mesh * axes["k"] * grid)
+    tables = (axes["L"] + 3) * 8 * size.wave_points + min(most, size.mesh * axes["k"] * grid)
     kept = size.spins * size.mesh * size.filled * grid / 2 if machine.on_device else 0.0
     kept = kept if kept <= EXCHANGE_SOURCE_BYTES else 0.0
     return there + images + targets + 4 * max(grid, pairs) + tables + kept

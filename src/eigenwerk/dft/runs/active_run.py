@@ -1,30 +1,29 @@
 """One run on its way: where it starts, what is done after each step, how it ends and what it leaves."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import fsum
 from pathlib import Path
 from typing import Any
 
+from eigenwerk.dft.after.analysis import AfterScene
 from eigenwerk.dft.after.fields.charge import charge_start
-from eigenwerk.dft.after.fields.charged_cell import charged_cell
-from eigenwerk.dft.after.fields.core_potentials import core_potentials
 from eigenwerk.dft.after.fields.fields import fields_of
-from eigenwerk.dft.after.fields.vacuum import dipole_moment, slab_axis, vacuum_levels
 from eigenwerk.dft.after.fixed_potential import bands_at
+from eigenwerk.dft.after.quantities import ground_values
+from eigenwerk.dft.after.table import analysed
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density.density import Density, moment_per_atom
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
-from eigenwerk.dft.inputs.steps.electrons import NEUTRAL
 from eigenwerk.dft.inputs.steps.motion import DIMER, PATH, RELAXATION
-from eigenwerk.dft.inputs.tags_in_force import number
 from eigenwerk.dft.runs.fixed_density import FixedDensity, band_words, fixed_density, fixed_state, level_words
-from eigenwerk.dft.runs.quantities.records import Observables, step_record, structure_of_bands, tags_in_force
-from eigenwerk.dft.runs.quantities.report import IonicHistory, RunResult, advice
-from eigenwerk.dft.runs.quantities.results import RunSummary, make_result
+from eigenwerk.dft.runs.quantities.advice import advice
+from eigenwerk.dft.runs.quantities.given import tags_in_force
+from eigenwerk.dft.runs.quantities.records import Observables, step_record, structure_of_bands
+from eigenwerk.dft.runs.quantities.report import IonicHistory, RunResult, RunSummary
+from eigenwerk.dft.runs.quantities.results import make_result
 from eigenwerk.dft.runs.saving.checkpoint import load_start
 from eigenwerk.dft.runs.saving.output_folder import earlier_words
 from eigenwerk.dft.runs.saving.saving import Saver, converged_words, interrupted_words
@@ -33,10 +32,11 @@ from eigenwerk.dft.runs.stopping import Stopped, StopRules
 from eigenwerk.dft.scf.stages.exchange_loop import is_renewal
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.errors import ConvergenceError
+from eigenwerk.io.quantity import Values
 from eigenwerk.io.run_stamp import others_of_set, stamp_of
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
-from eigenwerk.io.vasp.output.potentials import ChargedCell
 from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.io.vasp.volumetric import Volumetric
 from eigenwerk.motion.mover import Report
 from eigenwerk.units import FORCE_EV_PER_ANGSTROM, HARTREE_EV
 
@@ -158,7 +158,8 @@ class ActiveRun:
         self.note(*filter(None, [_force_words(state), _field_words(self.calculation, state)]))
         goal = ionic_history is not None and ionic_history.kind in (RELAXATION, PATH, DIMER)
         relaxed = goal and ionic_history is not None and ionic_history.finished
-        found = replace(Observables.of(ground, report), **self._of_density(state), relaxed=relaxed)
+        found, (values, fields) = Observables.of(ground, report), self._analysed(state)
+        found = replace(found, values=found.values | values, fields=fields, relaxed=relaxed)
         asked = self.inputs.bands
         if asked and not state.converged:
             self.note("no bands: the density is not self-consistent")
@@ -169,23 +170,10 @@ class ActiveRun:
             status = "; ".join([status, *ended])
         return self._result(state, found, status, ground)
 
-    def _charged(self, density: Density) -> ChargedCell | None:
-        inputs, builder = self.inputs, self.calculation.builder
-        valence = fsum(inputs.data[symbol].header.valence for symbol in inputs.structure.symbols)
-        charge, epsilon = valence - inputs.parameters.electrons, number(inputs.incar, "EPSILON")
-        return charged_cell(builder(density), charge, epsilon) if abs(charge) > NEUTRAL else None
-
-    def _of_density(self, state: State) -> dict[str, Any]:
-        """What the density of a state and its potential give `Observables`: fields for files, levels in the vacuum and
-        at atoms."""
-        axis, builder = slab_axis(state.structure), self.calculation.builder
-        potential = builder(state.density)
-        return {
-            "fields": fields_of(self.calculation, state, self.inputs),
-            "vacuum": None if axis is None else vacuum_levels(potential, axis, builder.dipole),
-            "dipole": dipole_moment(potential, builder.dipole),
-            "core_potentials": core_potentials(potential, builder.dipole), "charged": self._charged(state.density),
-        }  # fmt: skip
+    def _analysed(self, state: State) -> tuple[Values, Mapping[str, Volumetric]]:
+        """What the analyses of a state give, and fields for files."""
+        fields = fields_of(self.calculation, state, self.inputs)
+        return analysed(AfterScene(self.calculation, state, self.inputs)), fields
 
     def _bands(self, density: Density, found: Observables) -> tuple[Observables, list[str]]:
         """The bands of `BandRequest`, as far as there is time, and how they have ended."""
@@ -234,11 +222,11 @@ class ActiveRun:
         state = fixed_state(calculation, kept, main, time.perf_counter() - began)
         self.saver.latest = state
         projections = main.projections and main.projections.filled(state.filling_skn)
+        (values, fields), moment_a = self._analysed(state), moment_per_atom(kept.density, calculation.atoms)
         found = Observables(
-            kept=kept, main=replace(main, coeff_sknG=None), seconds=state.history[-1].seconds, projections=projections,
-            moment_a=moment_per_atom(kept.density, calculation.atoms), **self._of_density(state),
-            **self._forces_of_kept(kept, state),
-        )  # fmt: skip
+            ground_values(self._forces_of_kept(kept, state) | {"moment_a": moment_a}) | values, fields, kept=kept,
+            main=replace(main, coeff_sknG=None), seconds=state.history[-1].seconds, projections=projections,
+        )
         status = state.status
         if self.inputs.bands:
             found, ended = self._bands(kept.density, found)
@@ -288,15 +276,14 @@ class ActiveRun:
             goes_on = self.inputs.restart is not None or self.inputs.fixed_density
             self.note(*filter(None, [earlier_words(self.saver.folder.path, files, goes_on)]))
         self.note(*self.saver.moved)
-        trace = self.calculation.runtime.trace
+        trace, moved = self.calculation.runtime.trace, self.ionic_history and self.ionic_history()
+        reached = record.last.converged and "BANDS NOT" not in status and (moved is None or moved.finished)
         summary = RunSummary(
-            interrupted=interrupted, seconds=trace.seconds, trace=trace.as_dict(),
+            converged=reached, interrupted=interrupted, seconds=trace.seconds, trace=trace.as_dict(),
             files=files, unwritten=self.saver.unwritten,
             warnings=(*record.run_report.warnings, *self.saver.moved), notes=self.notes.words,
-            advice=self.saver.advice, folder=self.saver.folder.path,
-            fixed_density=self.inputs.fixed_density, bands=structure_of_bands(self.inputs, state, observables),
-            bands_converged="BANDS NOT" not in status, ionic_history=None if self.ionic_history is None
-            else self.ionic_history(),
+            advice=self.saver.advice, folder=self.saver.folder.path, fixed_density=self.inputs.fixed_density,
+            bands=structure_of_bands(self.inputs, state, observables), ionic_history=moved,
         )  # fmt: skip
         return make_result(record, state, summary, ground)
 

@@ -14,7 +14,8 @@ from eigenwerk.dft.runs.warm_up import warm_up
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.errors import EigenwerkError
-from eigenwerk.io.paw.paw_xml import PawDataset, read_paw_xml
+from eigenwerk.io.paw.dataset import PawDataset
+from eigenwerk.io.paw.formats import read_dataset
 from eigenwerk.parallel.clock_offset import clock_offset
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.runtime import Runtime
@@ -40,7 +41,7 @@ def read_datasets(inputs: Inputs, runtime: Runtime, start: State | None = None) 
     with runtime.trace.span("input files"):
         for symbol, data in inputs.data.items():
             same = symbol in known and known[symbol].sha256 == data.header.sha256
-            datasets[symbol] = known[symbol] if same else read_paw_xml(data.path)
+            datasets[symbol] = known[symbol] if same else read_dataset(data.path)
     return datasets
 
 

@@ -36,9 +36,10 @@ def run_report(
     final = record.final
     gap = band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s)
     found = level_rows(gap, final.fermi_level, len(final.eig_skn), final.separate_levels)
-    if final.vacuum is not None:
-        found += vacuum_rows(final.vacuum, final.fermi_level, gap)
-    found += [(f"dipole moment along axis {c + 1}", f"{p:.5f} e Å") for c, p in (final.dipole or {}).items()]
+    vacuum, moment_c = final.values.get("vacuum"), final.values.get("dipole") or {}
+    if vacuum is not None:
+        found += vacuum_rows(vacuum, final.fermi_level, gap)
+    found += [(f"dipole moment along axis {c + 1}", f"{p:.5f} e Å") for c, p in moment_c.items()]
     settings = [(one.tag, f"{one.text} {one.unit}".strip(), one.origin) for one in inputs.settings]
     warnings = [str(problem) for problem in inputs.problems if problem.severity == "warning"]
     return RunReport(

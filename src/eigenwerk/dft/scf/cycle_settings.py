@@ -1,19 +1,16 @@
 """How to reach self-consistency."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.filling.occupations import Smearing, make_smearing
 from eigenwerk.dft.scf.mixing.mixing import MixSettings
-from eigenwerk.dft.settings.mixing_extent import screens_locally, smallest_factor
+from eigenwerk.dft.settings.mixing_extent import magnetic_fit_from, screens_locally, smallest_factor
 from eigenwerk.dft.settings.parameters import Mixing, Parameters
 from eigenwerk.eigensolvers import AUTOMATIC
-
-FIT_MAG_FROM = 15
-"""Steps with AMIX_MAG in crystals before the response decides: most magnets are done by then, and a magnetisation that
-is mixed gently from the start may settle in a higher minimum (bent iron: 0.3 eV).  Free atoms, whose levels empty and
-fill at once, need it from the start; they have one k-point."""
+from eigenwerk.io.paw.dataset import PawState
 
 NEAR_SQUARE = 30.0
 """The mixer of atoms and molecules counts the end as near where the squared residual is so many times that of
@@ -46,8 +43,10 @@ class ScfSettings:
     mixing: MixSettings = field(default_factory=MixSettings)
 
     @staticmethod
-    def of(given: Parameters, basis: PlaneWaveBasis) -> "ScfSettings":
-        """What the cycle needs of the parameters, for a structure and its k-points."""
+    def of(
+        given: Parameters, basis: PlaneWaveBasis, species: Sequence[Sequence[PawState]]
+    ) -> "ScfSettings":
+        """What the cycle needs of the parameters, for a structure, its k-points and the states of its species."""
         kpoints, wanted = basis.kpoints, given.mixing
         smallest = smallest_factor(wanted, basis.structure)
         screening = screens_locally(wanted, basis.structure, float(basis.norm2_g[1]) ** 0.5)
@@ -56,7 +55,8 @@ class ScfSettings:
         mixing = MixSettings(**_of_same_name(MixSettings, wanted) | {
             # atoms and molecules answer like no dielectric: measured, a fitted factor serves as many as it harms
             "fit_charge": wanted.fit_charge and smallest == wanted.amin and not screening,
-            "fit_mag_from": FIT_MAG_FROM if len(kpoints.point_kc) > 1 else 0, "amin_charge": smallest, "near": near,
+            "fit_mag_from": magnetic_fit_from(len(kpoints.point_kc), species),
+            "amin_charge": smallest, "near": near,
         })  # fmt: skip
         smearing = make_smearing(given.ismear, given.fixed_occupations, kpoints.tetrahedra)
         own = {"smearing": smearing, "screening": screening, "mixing": mixing}

@@ -18,7 +18,7 @@ from eigenwerk.dft.scf.mixing.mixing import Memory
 from eigenwerk.dft.scf.solvers import BandSolver
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.terms.energies import Energies
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 
 
 @dataclass(frozen=True)

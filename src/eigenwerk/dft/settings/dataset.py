@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eigenwerk.io.paw.dataset import PawHeader, PawState
 from eigenwerk.io.paw.paw_library import CutoffAdvice
-from eigenwerk.io.paw.paw_xml import PawHeader, PawState
 
 OPEN_SHELLS = ((3, 2), (4, 3), (5, 3))
 """n and l of the shells whose moments survive in solids: 3d, 4f, 5f."""

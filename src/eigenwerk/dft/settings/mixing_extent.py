@@ -3,12 +3,15 @@
 Equations and measured choices: docs/equations/mixing.md.
 """
 
+from collections.abc import Iterable, Sequence
 from math import pi, sqrt
 
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure, away_from_vacuum, vacuum
+from eigenwerk.dft.settings.dataset import hund_moment
 from eigenwerk.dft.settings.parameters import Mixing
+from eigenwerk.io.paw.dataset import PawState
 from eigenwerk.units import BOHR_ANGSTROM
 
 ATOM_RADIUS = 2.0
@@ -16,6 +19,20 @@ ATOM_RADIUS = 2.0
 
 APART = 4.5
 """Images of a molecule whose atoms are so far apart (Å) exchange no charge; the layers of no element are (Cs: 4.3)."""
+
+FIT_MAG_FROM = 15
+"""Steps with AMIX_MAG in crystals before the response decides: most magnets are done by then, and a magnetisation that
+is mixed gently from the start may settle in a higher minimum (bent iron: 0.3 eV)."""
+
+
+def magnetic_fit_from(points: int, species: Iterable[Sequence[PawState]]) -> int:
+    """The step from which on the factor of the magnetisation is fitted to its response, 0 for the start.
+
+    Free atoms, whose levels empty and fill at once, need it from the start; they have one k-point.  So do crystals with
+    open 4f or 5f shells, which are as in atoms: with AMIX_MAG the moment turns over in the second step, and fcc
+    neodymium ends 0.13 eV too high.
+    """
+    return 0 if points == 1 or any(hund_moment(states, least_l=3) for states in species) else FIT_MAG_FROM
 
 
 def smallest_factor(mixing: Mixing, structure: Structure) -> float:

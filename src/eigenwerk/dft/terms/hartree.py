@@ -50,7 +50,7 @@ def on_moments(atoms: PawAtoms, potential_g: torch.Tensor) -> list[torch.Tensor]
     """∂E/∂D of the compensation charges in a potential, Σ_L Δ_Lij ∫ v g_L; (a, i, i) of each species."""
     blocks = []
     for species, potential_aL in atoms.compensation_potential(potential_g):
-        multipole_Lij = atoms.constant(species.setup, "multipole_Lij")
+        multipole_Lij = atoms.multipole_Lij(species.setup)
         blocks.append((potential_aL @ multipole_Lij.flatten(1)).unflatten(1, multipole_Lij.shape[1:]))
     return blocks
 

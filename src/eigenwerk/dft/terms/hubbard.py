@@ -24,7 +24,7 @@ from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import Setup, matching_radius
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 
 SHELLS = "spdf"

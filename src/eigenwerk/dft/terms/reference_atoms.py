@@ -9,7 +9,7 @@ from eigenwerk.dft.paw.radial import derivative, integrate
 from eigenwerk.dft.xc.evaluation import energy_density
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
 from eigenwerk.functionals.table import FUNCTIONALS
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 
 
 def reference_energy(data: PawDataset, functional: Functional) -> float:

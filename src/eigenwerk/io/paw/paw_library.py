@@ -19,7 +19,8 @@ from typing import Any
 from gpaw_data import datapath  # type: ignore[import-untyped]
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw.paw_xml import PawHeader, read_paw_header, split_dataset_name
+from eigenwerk.io.paw.dataset import PawHeader, split_dataset_name
+from eigenwerk.io.paw.formats import format_by_suffix
 from eigenwerk.units import HARTREE_EV
 
 RECOMMENDED_ERROR, NARROWEST = 0.002, 50.0
@@ -163,9 +164,10 @@ def _symbol(file: Path) -> str:
 def _entry(file: Path) -> DatasetEntry | None:
     if not _symbol(file) or not file.is_file():
         return None
-    if file.name.removesuffix(".gz").endswith(".xml"):
-        header = read_paw_header(file)
-        rest = file.name.removesuffix(".gz").removesuffix(".xml").removeprefix(header.symbol)
+    form = format_by_suffix(file)
+    if form is not None:
+        header = form.read_header(file)
+        rest = header.name.removeprefix(header.symbol)
         return DatasetEntry(header.symbol, rest.strip("._-"), header.functional, file)
     names = split_dataset_name(file.name)
     # Orbital sets (X.dzp.basis.gz) lie beside the data sets.

@@ -1,135 +1,31 @@
 """Read PAW data sets in the PAW-XML format (`paw_setup` 0.6 and `paw_dataset` 0.7).
 
 Source: the PAW-XML specification, https://esl.cecam.org/en/data/paw-xml ; `docs/formats/paw_xml.md` has
-what we checked on real files.  Everything is in hartree and bohr, as in the file, and every number is the
-float of the text, unscaled.
-
-All radial functions are *radial parts*, to be multiplied by a spherical harmonic: f(r) Y_lm for waves and
-projectors, and Y_00 = 1/sqrt(4 pi) for densities, kinetic energy densities and potentials.  So
-sqrt(4 pi) ∫ n_c(r) r² dr is the number of core electrons.
+what we checked on real files.  Every number is the float of the text, unscaled: the file has the units of `PawDataset`.
 """
 
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from eigenwerk.functionals.table import FUNCTIONALS
+from eigenwerk.io.paw.dataset import (
+    AtomEnergy,
+    CompensationShape,
+    PawDataset,
+    PawHeader,
+    PawState,
+    split_dataset_name,
+    stem,
+)
 from eigenwerk.io.paw.radial_grid import GRID_FORMULAS, Array, RadialGrid, regrid
 from eigenwerk.io.paw.xml_source import XmlSource, label
-
-FUNCTIONAL_NAMES = {
-    "PW": "LDA",
-    "LDA": "LDA",
-    "LDA_X+LDA_C_PW": "LDA",
-    **{"+".join(entry.libxc).upper(): entry.title for entry in FUNCTIONALS.values() if entry.title == entry.data[0]},
-}
-"""Short name of a functional by its name in the file; names that are not listed stand for themselves."""
 
 LARGEST_Z, LARGEST_L, RADII, FEWEST_POINTS = 130, 6, (0.01, 20.0), 10
 """What a data set may say: charge and electrons, angular momentum, radii in bohr, points of a radial grid."""
 
-_FILE_NAME = re.compile(r"([A-Z][a-z]?)(?:\.(?P<variant>.+))?\.(?P<functional>[A-Za-z0-9]+)")
 _REMEDY = "Reinstall the data set (pip install --force-reinstall gpaw-data) or give another file."
-
-
-@dataclass(frozen=True)
-class PawState:
-    """One radial channel: quantum numbers, occupation of the free atom, matching radius, reference energy.
-
-    n is None and f is 0 for channels that are no bound states of the atom; rc (bohr) and e (hartree) are None
-    where the file does not say.
-    """
-
-    n: int | None
-    l: int
-    f: float
-    rc: float | None
-    e: float | None
-    id: str
-
-
-@dataclass(frozen=True)
-class AtomEnergy:
-    """All-electron energy of the reference atom (spherical, spin-unpolarised), in hartree."""
-
-    kinetic: float
-    xc: float
-    electrostatic: float
-    total: float
-
-
-@dataclass(frozen=True)
-class PawHeader:
-    """Everything about a data set but its radial functions.
-
-    core, valence: numbers of electrons; xc_name as in the file (`functional` is its short name);
-    relativity: "scalar-relativistic" or what the file says; variant: the middle of a name like Cr.14.PBE, or "";
-    md5, sha256: of the unzipped XML; shape_kind, shape_rc (bohr), shape_exponent: compensation charge
-    g_l ∝ r^l k(r) with k = exp(-(r/rc)²) "gauss", sinc²(πr/rc) "sinc", exp(-(r/rc)^exponent) "exp", or "bessel";
-    energies in hartree; pw_ecut: low, medium and high plane-wave cutoff in hartree, as far as the file advises;
-    has_exact_exchange: whether the file has the exact exchange of the core, with itself and with valence electrons.
-    """
-
-    symbol: str
-    Z: float
-    core: float
-    valence: float
-    xc_type: str
-    xc_name: str
-    relativity: str
-    generator: str
-    dialect: str
-    name: str
-    variant: str
-    file: str
-    md5: str
-    sha256: str
-    states: tuple[PawState, ...]
-    shape_kind: str
-    shape_rc: float
-    shape_exponent: float | None
-    ae_energy: AtomEnergy
-    core_kinetic_energy: float
-    pw_ecut: tuple[float, ...] | None
-    has_exact_exchange: bool
-
-    @property
-    def functional(self) -> str:
-        """Short name of the functional the set was made with: LDA, PBE, RPBE, ..."""
-        return FUNCTIONAL_NAMES.get(self.xc_name, self.xc_name)
-
-    @property
-    def n_projectors(self) -> int:
-        """Number of projectors with their m counted, sum of 2l+1."""
-        return sum(2 * state.l + 1 for state in self.states)
-
-
-@dataclass(frozen=True, eq=False)
-class PawDataset(PawHeader):
-    """A whole data set: the header and the radial functions, all on one grid (read-only arrays).
-
-    *_jg: (j, g) for the states j in the order of `states`; *_g: (g,); *_jj: (j, j), symmetric, and zero between
-    different l.  kinetic_energy_difference_jj = <φ_i|T|φ_j> - <φ~_i|T|φ~_j>; exact_exchange_jj: valence-core
-    exchange matrix X_ij (for equal m); core_core_exchange: energy of the core; all in hartree.
-    None where the file has no such element.
-    """
-
-    grid: RadialGrid
-    ae_core_density_g: Array
-    pseudo_core_density_g: Array
-    pseudo_valence_density_g: Array | None
-    zero_potential_g: Array
-    ae_core_kinetic_energy_density_g: Array | None
-    pseudo_core_kinetic_energy_density_g: Array | None
-    ae_partial_wave_jg: Array
-    pseudo_partial_wave_jg: Array
-    projector_jg: Array
-    kinetic_energy_difference_jj: Array
-    exact_exchange_jj: Array | None
-    core_core_exchange: float | None
 
 
 def read_paw_xml(path: str | Path) -> PawDataset:
@@ -179,19 +75,6 @@ def read_paw_header(path: str | Path) -> PawHeader:
     return _Source(Path(path)).header()
 
 
-def split_dataset_name(file_name: str) -> tuple[str, str, str] | None:
-    """Element, variant and functional of a name like Si.PBE.gz or Cr.14.PBE; None for any other name.
-
-    "Cr.14.PBE.gz" -> ("Cr", "14", "PBE"); "Si.PBE" -> ("Si", "", "PBE").
-    """
-    match = _FILE_NAME.fullmatch(_stem(file_name))
-    return None if match is None else (match[1], match["variant"] or "", match["functional"])
-
-
-def _stem(file_name: str) -> str:
-    return file_name.removesuffix(".gz").removesuffix(".xml")
-
-
 class _Source(XmlSource):
     """The elements of a PAW-XML file, one method each."""
 
@@ -212,11 +95,10 @@ class _Source(XmlSource):
         raise self.wrong(f"the element <{tag}> is missing")
 
     def header(self) -> PawHeader:
-        atom, xc, shape = self.element("atom"), self.element("xc_functional"), self.element("shape_function")
+        atom, xc = self.element("atom"), self.element("xc_functional")
         generator, energy = self.root.find("generator"), self.element("ae_energy")
         kinds = ("kinetic", "xc", "electrostatic", "total")
         names = split_dataset_name(self.path.name)
-        exponent = next((key for key in ("lamb", "lambda") if key in shape.attrib), None)
         return PawHeader(
             symbol=self.attribute(atom, "symbol"),
             Z=self.number_within(atom, "Z", 0.1, LARGEST_Z),
@@ -227,15 +109,13 @@ class _Source(XmlSource):
             relativity="" if generator is None else generator.get("type", ""),
             generator="" if generator is None else generator.get("name", ""),
             dialect=f"{self.root.tag} {self.root.get('version', '')}".strip(),
-            name=_stem(self.path.name),
+            name=stem(self.path.name),
             variant="" if names is None else names[1],
             file=str(self.path),
             md5=self.md5,
             sha256=self.sha256,
             states=self.states(),
-            shape_kind=self.shape_kind(shape),
-            shape_rc=self.number_within(shape, "rc", *RADII),
-            shape_exponent=None if exponent is None else self.number(shape, exponent),
+            shape=self.shape(),
             ae_energy=AtomEnergy(*(self.number(energy, kind) for kind in kinds)),
             core_kinetic_energy=self.number(self.element("core_energy"), "kinetic"),
             pw_ecut=self.pw_ecut(),
@@ -248,11 +128,14 @@ class _Source(XmlSource):
         element = self.root.find("pw_ecut")
         return None if element is None else tuple(self.number(element, key) for key in ("low", "medium", "high"))
 
-    def shape_kind(self, shape: ET.Element) -> str:
-        kind = self.attribute(shape, "type")
+    def shape(self) -> CompensationShape:
+        element = self.element("shape_function")
+        kind = self.attribute(element, "type")
         if kind not in ("gauss", "sinc", "exp", "bessel"):
             raise self.wrong(f'<shape_function type="{kind}"> is not one of gauss, sinc, exp, bessel')
-        return kind
+        radius = self.number_within(element, "rc", *RADII)
+        exponent = next((key for key in ("lamb", "lambda") if key in element.attrib), None)
+        return CompensationShape(kind, radius, None if exponent is None else self.number(element, exponent))
 
     def states(self) -> tuple[PawState, ...]:
         states = tuple(self.state(element) for element in self.element("valence_states").findall("state"))

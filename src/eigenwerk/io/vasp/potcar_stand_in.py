@@ -4,9 +4,9 @@ Programs that write inputs of VASP read from POTCAR what an element weighs, how 
 cutoff it wants.  They put the species in its order too, and that is all that eigenwerk reads of it again.
 """
 
+from eigenwerk.io.paw.dataset import PawHeader
 from eigenwerk.io.paw.paw_library import CutoffAdvice
-from eigenwerk.io.paw.paw_xml import PawHeader
-from eigenwerk.io.vasp.output.masses import MASSES
+from eigenwerk.io.vasp.elements import MASSES
 from eigenwerk.io.vasp.output.record import dataset_title
 from eigenwerk.units import HARTREE_EV
 

@@ -71,22 +71,15 @@ def davidson(
     limits = Limits.of(tolerance, wanted_weight_kn, batch.eig_kn, relative)
     finished = _Finished.like(batch)
     while batch.iterations < expansions and batch.applications < products:
-        residual_knx = batch.residual(operator)
-        open_kn = limits.open(batch.residual_kn, batch.eig_kn, batch.missing_kn, batch.which)
-        chosen: Which = ALL
-        if limits.active:
-            done_k = limits.done(open_kn, batch.which)
-            # what is finished stands still, so that answers do not depend on which problems share a block
-            open_kn = open_kn & ~done_k.unsqueeze(-1)
-            if bool(done_k.all()):
-                break
-            batch, open_kn, residual_knx = finished.leave(batch, done_k, open_kn, residual_knx)
-            chosen = ALL if bool((open_n := open_kn.any(0)).all()) else open_n.nonzero()[:, 0]
+        rest = finished.rest(batch, limits, batch.residual(operator))
+        if rest is None:
+            break
+        batch, open_kn, residual_knx, chosen = rest
         batch = _with_room(operator, batch, open_kn[:, chosen].shape[1], max_space, eigh)
         if watch is not None:
             watch(batch)
         new = _new_directions(operator, batch, residual_knx, open_kn, chosen)
-        del residual_knx
+        del rest, residual_knx
         last = batch.iterations == expansions - 1 and not final_residual
         batch = _expanded(operator, batch, new, vectors_only=last, eigh=eigh)
     else:
@@ -182,6 +175,22 @@ class _Finished:
     @staticmethod
     def like(batch: DavidsonState) -> _Finished:
         return _Finished(batch.eig_kn, torch.full_like(batch.eig_kn, float("inf")), batch.missing_kn)
+
+    def rest(
+        self, batch: DavidsonState, limits: Limits, residual_knx: torch.Tensor
+    ) -> tuple[DavidsonState, torch.Tensor, torch.Tensor, Which] | None:
+        """What is still to be done: the batch, its open bands, their residuals, and the bands that are open in any
+        problem; None where all is finished."""
+        open_kn = limits.open(batch.residual_kn, batch.eig_kn, batch.missing_kn, batch.which)
+        if not limits.active:
+            return batch, open_kn, residual_knx, ALL
+        done_k = limits.done(open_kn, batch.which)
+        # what is finished stands still, so that answers do not depend on which problems share a block
+        open_kn = open_kn & ~done_k.unsqueeze(-1)
+        if bool(done_k.all()):
+            return None
+        batch, open_kn, residual_knx = self.leave(batch, done_k, open_kn, residual_knx)
+        return batch, open_kn, residual_knx, ALL if bool((open_n := open_kn.any(0)).all()) else open_n.nonzero()[:, 0]
 
     def leave(
         self, batch: DavidsonState, done_k: torch.Tensor, open_kn: torch.Tensor, residual_knx: torch.Tensor

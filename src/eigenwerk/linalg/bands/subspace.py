@@ -9,7 +9,7 @@ import torch
 
 from eigenwerk.linalg.dense import DenseEigh, Overlap, dense_eigh, generalised_eigh, hermitian_part, rank_threshold
 from eigenwerk.linalg.images import Images
-from eigenwerk.linalg.long_vectors.stretches import doubled
+from eigenwerk.linalg.long_vectors.plain import doubled
 from eigenwerk.linalg.operator import ALL, Which
 from eigenwerk.linalg.products import Reduce, combine
 

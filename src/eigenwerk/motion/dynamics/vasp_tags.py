@@ -53,16 +53,10 @@ def settings_of_tags(
     Sources: the pages of the tags in VASP's wiki; that of CSVR_PERIOD gave steps until it was corrected to fs in 2026.
     """
     thermostat = _thermostat(mdalgo, smass, andersen_prob, nhc_nchains, nhc_period, csvr_period)
-    rest: dict = {}
-    if thermostat == "csvr":
-        rest = {"thermostat_time": float(csvr_period)}
-    elif thermostat == "nose-hoover" and mdalgo == 4:
-        rest = {"thermostat_time": nhc_period * potim, "chain_length": nhc_nchains}
-        rest |= {"chain_substeps": nhc_nrespa, "chain_yoshida": nhc_ns}
-    elif thermostat == "nose-hoover" and smass > 0:
-        rest = {"nose_mass": smass * AMU_EV_FS2_PER_ANGSTROM2 * first_vector**2}
-    elif thermostat == "nose-hoover":  # Q₁ = f kT τ² is the mass 2 f kT (period / 2π)² of Nosé
-        rest = {"thermostat_time": sqrt(2) * NOSE_STEPS * potim / (2 * pi)}
+    bath = {
+        "csvr": {"thermostat_time": float(csvr_period)},
+        "nose-hoover": _nose(mdalgo, smass, potim, first_vector, nhc_period, nhc_nchains, nhc_nrespa, nhc_ns),
+    }.get(thermostat, {})  # fmt: skip
     return DynamicsSettings(
         steps=nsw,
         time_step=potim,
@@ -79,7 +73,7 @@ def settings_of_tags(
         cell_friction=langevin_gamma_l / 1000,
         compressibility=EV_PER_ANGSTROM3_GPA / bulk_modulus if bulk_modulus else 0.0,
         cell_time=cell_rescaling_time,
-        **rest,
+        **bath,
     )
 
 
@@ -101,6 +95,19 @@ def _thermostat(
         raise InputError(f"MDALGO = {mdalgo} is not available. Set one of 0 to 5.")
     name, given = known[mdalgo]
     return name if given else "none"
+
+
+def _nose(
+    mdalgo: int, smass: float, potim: float, first_vector: float, nhc_period: float, chains: int, respa: int, ns: int
+) -> dict:  # fmt: skip
+    """Settings of the thermostat of Nosé and Hoover: a chain, or one mass."""
+    if mdalgo == 4:
+        chain = {"chain_length": chains, "chain_substeps": respa, "chain_yoshida": ns}
+        return {"thermostat_time": nhc_period * potim} | chain
+    if smass > 0:
+        return {"nose_mass": smass * AMU_EV_FS2_PER_ANGSTROM2 * first_vector**2}
+    # Q₁ = f kT τ² is the mass 2 f kT (period / 2π)² of Nosé
+    return {"thermostat_time": sqrt(2) * NOSE_STEPS * potim / (2 * pi)}
 
 
 def _of_smass(smass: float) -> str:

@@ -11,10 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
+from eigenwerk.motion.relaxation.hessian.internal import Rows
 from eigenwerk.motion.relaxation.hessian.model import confined
 from eigenwerk.motion.relaxation.hessian.neighbours import covalent_radii, near_pairs
 from eigenwerk.motion.relaxation.hessian.products import MANY_ATOMS, HessianProducts, solved
-from eigenwerk.motion.relaxation.hessian.rows import Rows
 
 BOND_REACH = 0.9
 """Å beyond the covalent radii, up to which pairs are kept together."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
-from eigenwerk.ncci.basis.needed_pairs import KINDS, needed_pairs, pair_weights
+from eigenwerk.ncci.basis.pair_counting import KINDS, needed_pairs, pair_weights
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock, each_pair_block
 from eigenwerk.ncci.interaction.two_body import TwoBody
 

@@ -1,12 +1,34 @@
 """What `eigenwerk ncci check` says of a case: its space, and what each back end would need."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from eigenwerk.ncci.basis.counting import nonzeros_countable
-from eigenwerk.ncci.estimate import USUAL_PRODUCTS, Cost, Estimate
+from eigenwerk.ncci.estimate import USUAL_PRODUCTS, Cost, Estimate, planned
 from eigenwerk.ncci.inputs.inputs import Case, half
 from eigenwerk.ncci.problem import CaseSpace
+from eigenwerk.ncci.refusal import refuse_host_memory, refuse_what_does_not_fit
 from eigenwerk.parallel.memory.main_memory import MemoryShare
+
+
+def check_texts(
+    case: Case, problem: CaseSpace, gpu_gb: float | None, host_gb: float | None, ranks: int, seconds: float
+) -> Iterator[str]:
+    """All that is said of a case, on processors here or on GPUs of so much memory, by `ranks` of them; counting may
+    take `seconds`.  Raises InputError after what is to be said of a case that a run would refuse."""
+    device, shares = ("cpu", ()) if gpu_gb is None else ("cuda", (MemoryShare(1e9 * gpu_gb),))
+    estimated, memory, backend = planned(case, problem, device, shares, ranks, seconds)
+    yield "\n".join(check_lines(case, problem, estimated, memory, backend))
+    if device == "cpu" and case.solver.device.startswith("cuda"):
+        yield (
+            f'  judged as on processors of this machine; device = "{case.solver.device}" in the file wants a '
+            "GPU: --gpu-gb GB judges by one"
+        )
+    refuse_what_does_not_fit(case, problem, estimated, backend, memory)
+    if device == "cuda":
+        cost = next((cost for cost in estimated.costs if cost.backend == backend), None)
+        if cost is not None and host_gb is None:
+            yield f"  {host_words(cost)}"
+        refuse_host_memory(case, cost, ranks, None if host_gb is None else 1e9 * host_gb)
 
 
 def check_lines(

@@ -1,8 +1,9 @@
-"""Excitation of the centre of mass, for Lawson's term and as a check of the states."""
+"""Excitation of the centre of mass, for Lawson's term and as a check of the states; kinetic energy relative to it."""
 
 import numpy as np
 
 from eigenwerk.ncci.interaction.one_body import (
+    between_radial_functions,
     identity,
     momentum_over_i,
     position,
@@ -22,3 +23,13 @@ def centre_of_mass_quanta(space: PairSpace, nucleons: int) -> TwoBody:
     products = scalar_product(space, position) - scalar_product(space, momentum_over_i)
     pairs = nucleons * (nucleons - 1) / 2
     return (1 / nucleons) * (quanta + products) - (1.5 / pairs) * identity(space)
+
+
+def intrinsic_kinetic(space: PairSpace, hw: float, nucleons: int) -> TwoBody:
+    """T_int = (1/A) sum_{i<j} (p_i - p_j)^2 / 2m in MeV, A = nucleons; hw in MeV.
+
+    = (1/A) sum_{i<j} [p_i^2/2m + p_j^2/2m - p_i.p_j/m], and p^2/2m = (hw/2) p^2 in oscillator units.
+    """
+    squares = sum_over_nucleons(space, lambda orbitals: between_radial_functions(orbitals, +1))
+    products = -1.0 * scalar_product(space, momentum_over_i)
+    return (hw / nucleons) * (0.5 * squares - products)

@@ -15,9 +15,8 @@ from eigenwerk.io.ncci.oxbash_int import read_oxbash_int
 from eigenwerk.io.ncci.relative_table import read_relative_table
 from eigenwerk.io.ncci.snt import read_snt
 from eigenwerk.ncci.interaction.relative_motion.coupling import couple
-from eigenwerk.ncci.interaction.relative_motion.jisp16 import jisp16
-from eigenwerk.ncci.interaction.relative_motion.minnesota import minnesota
 from eigenwerk.ncci.interaction.relative_motion.nnlo_opt import nnlo_opt
+from eigenwerk.ncci.interaction.relative_motion.potentials import jisp16, minnesota
 from eigenwerk.ncci.interaction.relative_motion.relative import Relative
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace, TwoBody, restrict
 from eigenwerk.ncci.interaction.valence import ValenceInteraction, valence_interaction

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.pair_order import ordered_pairs
+from eigenwerk.io.ncci.h2_data import ordered_pairs
 from eigenwerk.ncci.orbitals import Orbitals
 
 SPECIES = ("pp", "nn", "pn")

@@ -7,7 +7,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.matrix_free.pair_tasks import KindProducts, Side
-from eigenwerk.ncci.ranks.dealing import share_by_cost
+from eigenwerk.ncci.ranks.segments import share_by_cost
 
 BLOCKED = np.iinfo(np.int64).min
 """Code of an occupied label in the left tables; in the right ones it is -1."""

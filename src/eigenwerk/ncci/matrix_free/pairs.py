@@ -12,7 +12,7 @@ from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.matrix_free.pair_tasks import KindProducts, PairProduct, all_tasks
 from eigenwerk.ncci.matrix_free.pairs_cuda import PairsOnGpu, pairs_on_gpu
-from eigenwerk.ncci.ranks.dealing import share_by_cost
+from eigenwerk.ncci.ranks.segments import share_by_cost
 from eigenwerk.parallel.threads import each, threads_for
 
 KEEP_BYTES = 1 << 31

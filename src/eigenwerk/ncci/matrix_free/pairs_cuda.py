@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from eigenwerk.ncci.device_arrays import tensor
-from eigenwerk.ncci.interleaved import by_blocks
+from eigenwerk.ncci.device_arrays import by_blocks, tensor
 from eigenwerk.ncci.matrix_free.pair_tasks import KindProducts
 from eigenwerk.ncci.matrix_free.pair_tiles import MOST_BYTES, own_tiles, task_tables, tiles
 from eigenwerk.parallel.kernels.cuda import C_REAL, Kernel, integer, kernel, pointer

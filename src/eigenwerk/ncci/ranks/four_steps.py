@@ -20,8 +20,7 @@ import torch
 from eigenwerk.ncci.ranks.layout import BlockLayout
 from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
-from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.communicator import Communicator, Handle
 from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import ALONE

@@ -1,33 +1,21 @@
-"""Observables of states: radii, angular momenta, moments, transitions, occupations, quanta, centre of mass."""
+"""What observables of states are: their operators, and radii, moments and transitions by the matrices of these."""
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from eigenwerk.ncci.basis.basis_pairs import BasisPairs, basis_pairs
-from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.basis.space import ManyBodySpace
-from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.inputs.inputs import Case
 from eigenwerk.ncci.interaction.angular import intrinsic_spin, isospin, orbital_spin, total_spin
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
 from eigenwerk.ncci.interaction.one_body import orbital_momentum, scalar_product, spin
 from eigenwerk.ncci.interaction.radii import point_radii, squared_distances
-from eigenwerk.ncci.interaction.relative_motion.oscillator import length
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.results.levels import spin_of
-from eigenwerk.ncci.results.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
-from eigenwerk.ncci.results.one_nucleon import one_nucleon_scalars
-from eigenwerk.ncci.results.raising import raised, raised_basis
-from eigenwerk.ncci.results.tensors import orbital_moment, quadrupole, reduced, spin_moment
-from eigenwerk.ncci.results.two_body_density import expectations
-from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.serial import ALONE
-from eigenwerk.units import NUCLEON_MASS_MEV
+from eigenwerk.ncci.results.tensors import reduced
 
 NO_CORE_CHARGES, VALENCE_CHARGES = (1.0, 0.0), (1.5, 0.5)
 """Charges of proton and neutron in electric quadrupole moments: bare ones; those that stand for the polarised core."""
@@ -87,98 +75,14 @@ def scalar_operators(problem: CaseSpace, wanted: Iterable[str]) -> dict[str, Two
     return operators
 
 
-def scalars(
-    basis: ManyBodyBasis,
-    operators: Mapping[str, TwoBody],
-    vectors_nb: torch.Tensor,
-    pairs: BasisPairs | None = None,
-    comm: Communicator = ALONE,
-) -> dict[str, np.ndarray]:
-    """Expectation values (n,) of two-body operators in every state.  pairs: those of the basis where they are known."""
-    pairs = pairs or basis_pairs(basis, next(iter(operators.values())))
-    values = expectations(basis, pairs, operators, vectors_nb, comm)
-    space = basis.space
-    for species, orbitals, number in (("p", space.orbitals_p, space.protons), ("n", space.orbitals_n, space.neutrons)):
-        if f"S{species}2" in values:  # so far the products of different nucleons; here the squares of single ones
-            values[f"S{species}2"] = values[f"S{species}2"] + 0.75 * number
-            squares = occupations(basis, species, vectors_nb, comm) @ (orbitals.l_a * (orbitals.l_a + 1.0))
-            values[f"L{species}2"] = values[f"L{species}2"] + squares
-    return values
-
-
-def observe(
-    problem: CaseSpace,
-    basis: ManyBodyBasis,
-    pairs: BasisPairs,
-    vectors_nb: torch.Tensor,
-    wanted: Iterable[str],
-    factors: Factors,
-    terms: Mapping[str, TwoBody] | None = None,
-    comm: Communicator = ALONE,
-) -> Observed:
-    """Everything wanted of all states, and the expectation values of further operators `terms`.
-
-    comm: the ranks that share the work; each has the whole vectors and gets all numbers, the same bits.
-    """
-    wanted = tuple(wanted)
-    if basis.nucleons == 1:
-        values = one_nucleon_scalars(basis, vectors_nb, "spins" in wanted, comm)
-    else:
-        operators = scalar_operators(problem, wanted) | dict(terms or {})
-        values = scalars(basis, operators, vectors_nb, pairs, comm)
-    if "s_pp" in values:
-        values |= _radii(basis.space, values)
-    if "occupations" in wanted:
-        values |= {f"occupations_{species}": occupations(basis, species, vectors_nb, comm) for species in "pn"}
-    if "quanta" in wanted and problem.core is None:
-        values["quanta"] = quanta_shares(basis, _least_weight(basis.space), vectors_nb, comm)
-    if "densities" in wanted:
-        values |= {f"density_{species}": one_body_densities(basis, species, vectors_nb, comm=comm) for species in "pn"}
-    transitions: dict[str, np.ndarray] = {}
-    if "moments" in wanted or "transitions" in wanted:
-        twice_j = _twice_j(basis.space, values["J2"])
-        found, transitions = _tensors(basis, vectors_nb, twice_j, problem.hw, wanted, factors, comm)
-        values |= found
-    return Observed(values, transitions)
-
-
-def _tensors(
-    basis: ManyBodyBasis, vectors_nb: torch.Tensor, twice_j: list[int], hw: float, wanted: tuple[str, ...],
-    factors: Factors, comm: Communicator,
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:  # fmt: skip
-    """Moments and transitions as they are wanted; what the M of the basis cannot tell is found at M + 1."""
-
-    def at(twice_m: int, matrices: Mapping[str, np.ndarray], spins: list[int]) -> list[dict[str, np.ndarray]]:
-        moments = _moments(twice_m, spins, matrices, factors) if "moments" in wanted else {}
-        return [moments, _transitions(twice_m, spins, matrices, factors) if "transitions" in wanted else {}]
-
-    twice_m = basis.space.twice_M
-    found = at(twice_m, _one_body(basis, vectors_nb, hw, comm), twice_j)
-    higher = np.flatnonzero(np.array(twice_j) > abs(twice_m))
-    if any(np.isnan(array).any() for part in found for array in part.values()) and len(higher):
-        above, rows = raised_basis(basis), tensor(higher, vectors_nb.device)
-        raised_nb = raised(basis, above, vectors_nb[rows], comm)
-        raised_nb /= torch.linalg.vector_norm(raised_nb, dim=1, keepdim=True)
-        again = at(twice_m + 2, _one_body(above, raised_nb, hw, comm), [twice_j[n] for n in higher])
-        for part, other in zip(found, again, strict=True):
-            for name, array in part.items():
-                place = np.ix_(*(higher,) * array.ndim)
-                array[place] = np.where(np.isnan(array[place]), other[name], array[place])
-    return found[0], found[1]
-
-
-def _least_weight(space: ManyBodySpace) -> int:
-    """The smallest weight with the parity of the states."""
-    lowest = sum(space.lowest_weights())
-    return lowest + (lowest + space.parity) % 2
-
-
-def _twice_j(space: ManyBodySpace, square_n: np.ndarray) -> list[int]:
+def twice_j_of(space: ManyBodySpace, square_n: np.ndarray) -> list[int]:
+    """2J of states by <J^2>."""
     odd = space.nucleons % 2
     return [2 * round((2 * float(j) - odd) / 2) + odd for j in spin_of(square_n)]
 
 
-def _radii(space: ManyBodySpace, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def radii_of(space: ManyBodySpace, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Point radii (n,) in fm by the sums of squared distances."""
     rows = np.array(
         [
             point_radii(space.protons, space.neutrons, *sums)
@@ -188,20 +92,7 @@ def _radii(space: ManyBodySpace, values: Mapping[str, np.ndarray]) -> dict[str, 
     return dict(zip(("r_p", "r_n", "r_matter", "r_pp", "r_nn", "r_pn"), rows.T, strict=True))
 
 
-def _one_body(
-    basis: ManyBodyBasis, vectors_nb: torch.Tensor, hw: float, comm: Communicator
-) -> dict[str, np.ndarray]:
-    """<f|O|i> (n, n) of l_z, s_z and r^2 C_20 in fm^2, for protons and neutrons."""
-    found = {}
-    for species, orbitals in (("p", basis.space.orbitals_p), ("n", basis.space.orbitals_n)):
-        operators = {"Dl": orbital_moment(orbitals), "Ds": spin_moment(orbitals)}
-        operators["C2"] = length(hw, NUCLEON_MASS_MEV) ** 2 * quadrupole(orbitals)
-        for name, matrix_nn in one_body_matrices(basis, species, operators, vectors_nb, comm).items():
-            found[f"{name}_{species}"] = matrix_nn
-    return found
-
-
-def _moments(
+def moments_of(
     twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray], factors: Factors
 ) -> dict[str, np.ndarray]:
     """Moments in the states with M = J, by Wigner and Eckart from the M at hand; nan where that is not possible."""
@@ -235,7 +126,7 @@ def _stretched(value: float, twice_j: int, rank: int, twice_m: int) -> float:
     return math.nan if here is None or unit is None else here / unit
 
 
-def _transitions(
+def transitions_of(
     twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray], factors: Factors
 ) -> dict[str, np.ndarray]:
     """<f||O||i>: the parts of M1 (with sqrt(3/4 pi)) and E2 (r^2 Y_2, fm^2), and with factors M1, E2."""

@@ -17,8 +17,7 @@ from eigenwerk.ncci.basis.determinants import Determinants
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.orbitals import Orbitals
-from eigenwerk.ncci.ranks.dealing import share_by_cost
-from eigenwerk.ncci.ranks.segments import Segments
+from eigenwerk.ncci.ranks.segments import Segments, share_by_cost
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.memory.node_arrays import Arrays, once_per_node
 from eigenwerk.parallel.serial import ALONE

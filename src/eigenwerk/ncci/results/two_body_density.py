@@ -11,13 +11,13 @@ import torch
 
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
-from eigenwerk.ncci.basis.needed_pairs import KINDS
+from eigenwerk.ncci.basis.pair_counting import KINDS
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interaction.pair_blocks import block_elements
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.matrix_free.pair_tasks import kind_tasks
 from eigenwerk.ncci.matrix_free.pairs import CHUNK, KindTensors, signed_places, tables
-from eigenwerk.ncci.ranks.dealing import owners_by_cost
+from eigenwerk.ncci.ranks.segments import owners_by_cost
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.serial import ALONE
 

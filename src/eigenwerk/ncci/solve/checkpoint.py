@@ -36,8 +36,8 @@ from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.serial import ALONE
 
-STATE, FOUND = "state.h5", "found.h5"
-"""The way of the solver; the states at its end, see `results.found_states`."""
+STATE, FOUND, OBSERVED = "state.h5", "found.h5", "observed.h5"
+"""The way of the solver; the states at its end and what was observed of them, see `found_states`."""
 
 ANEW = "remove its folder; the run then begins anew"
 """For messages: what can be done without a checkpoint."""

@@ -12,7 +12,6 @@ from eigenwerk.linalg.lanczos import LanczosPlan, LanczosState, lanczos
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.inputs.inputs import SolverSettings, block_size
 from eigenwerk.ncci.solve.checkpoint import Checkpoint
-from eigenwerk.ncci.solve.found_states import load_found, save_found
 from eigenwerk.ncci.solve.operators import NuclearHamiltonian
 from eigenwerk.parallel.communicator import Communicator
 
@@ -55,27 +54,8 @@ def solve(
     """The lowest states; of several ranks each has its components of them.
 
     start_nb(n): n start vectors, called only where no checkpoint is found.  variance: that of the noise in them, see
-    `LanczosPlan`.  checkpoint: what lies there is continued, and the states stay there.
+    `LanczosPlan`.  checkpoint: what lies there is continued.
     """
-    if checkpoint is None:
-        return _solved(operator, start_nb, choice, states, None, report, variance)
-    found = load_found(checkpoint, choice, operator.segments, operator.runtime.device)
-    if found is None:
-        found = _solved(operator, start_nb, choice, states, checkpoint, report, variance)
-        save_found(checkpoint, found, choice, operator.segments)
-    return found
-
-
-def _solved(
-    operator: NuclearHamiltonian,
-    start_nb: Callable[[int], torch.Tensor],
-    choice: SolverSettings,
-    states: int,
-    checkpoint: Checkpoint | None,
-    report: Report | None,
-    variance: float,
-) -> EigenResult:
-    """The same by the solver."""
     runtime, block = operator.runtime, min(block_size(choice, states), operator.basis.dimension)
     resume = checkpoint.load(operator, runtime.device) if checkpoint is not None else None
     start_knb = start_nb(block).unsqueeze(0) if resume is None else None

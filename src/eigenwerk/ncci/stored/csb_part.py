@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from scipy.sparse import coo_array, csr_array
 
-from eigenwerk.ncci.device_arrays import tensor
-from eigenwerk.ncci.interleaved import SIZES
+from eigenwerk.ncci.device_arrays import SIZES, tensor
 from eigenwerk.ncci.stored.csb_build import Blocks, Stored, build_blocks, room
 from eigenwerk.ncci.stored.csb_cuda import GpuProduct
 from eigenwerk.ncci.stored.csb_entries import Entries

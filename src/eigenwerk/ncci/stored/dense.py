@@ -8,7 +8,7 @@ import torch
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
-from eigenwerk.ncci.basis.needed_pairs import KINDS
+from eigenwerk.ncci.basis.pair_counting import KINDS
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.estimate import DENSE_LARGEST
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import torch
 
-from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.communicator import Communicator, Handle
 from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.serial import SerialCommunicator
 from eigenwerk.parallel.transports.pending import (

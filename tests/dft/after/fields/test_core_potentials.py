@@ -17,7 +17,7 @@ def test_it_is_the_potential_averaged_with_a_gaussian(calculation, crystal):
     for a, symbol in enumerate(structure.symbols):
         images = np.array(list(np.ndindex(3, 3, 3))) - 1
         step_xc = grid_xc - structure.scaled_ac[a]
-        rc = calc.atoms.layout.species[a].setup.shape_radius
+        rc = calc.atoms.layout.species[a].setup.shape.rc
         weight_x = sum(
             np.exp(-(((step_xc - np.rint(step_xc) + image) @ structure.lattice_cv) ** 2).sum(1) / rc**2)
             for image in images

@@ -29,7 +29,7 @@ def test_compiled_loops_do_what_the_plain_ones_do(calculation, crystal, device, 
     calc = calculation(crystal("sic_bent"), cutoff_eV=100.0)
     grid, scaled_ac = PairGrid.of(calc.basis, "Normal"), calc.basis.structure.scaled_ac
     kind = torch.empty(0, dtype=dtype).real.dtype
-    charges = pair_charges(calc.basis, calc.atoms.layout.species, grid, scaled_ac).to(kind)
+    charges = pair_charges(calc.basis, calc.atoms.layout, grid, scaled_ac).to(kind)
     points, draw = grid.points, torch.Generator().manual_seed(1)
 
     def noise(*shape, of=dtype):
@@ -42,7 +42,7 @@ def test_compiled_loops_do_what_the_plain_ones_do(calculation, crystal, device, 
     phase_S, q_n = charges.phases(np.array(q_c)), torch.tensor([1, 1, 1] if device == "cpu" else [0, 1, 1])
     phase_qS = None if phase_S is None else torch.stack([torch.ones_like(phase_S), phase_S]).to(dtype)
     loops = pair_loops_native if device == "cpu" else pair_loops_cuda
-    compiled = loops.loops(torch.device(device), dtype)
+    compiled = loops.loops(torch.device(device), dtype, charges.harmonics)
     if compiled is None:
         pytest.skip("nothing to compile with")
     plain, there = PairLoops(), charges.on(torch.device(device))

@@ -78,8 +78,8 @@ def test_three_passes_do_what_the_plain_loops_do(calculation, crystal, device, n
     calc = calculation(crystal("sic_bent"), cutoff_eV=60.0)
     grid = PairGrid(PairGrid.of(calc.basis, "Normal").wave, size_c, np.zeros(3))
     kind = torch.empty(0, dtype=dtype).real.dtype
-    species, scaled_ac = calc.atoms.layout.species, calc.basis.structure.scaled_ac
-    charges = pair_charges(calc.basis, species, grid, scaled_ac).to(kind)
+    layout, scaled_ac = calc.atoms.layout, calc.basis.structure.scaled_ac
+    charges = pair_charges(calc.basis, layout, grid, scaled_ac).to(kind)
     draw, points = torch.Generator().manual_seed(2), grid.points
 
     def noise(*shape, of=dtype):
@@ -108,7 +108,7 @@ def test_three_passes_do_what_the_plain_loops_do(calculation, crystal, device, n
     def moved(tensor):
         return None if tensor is None else tensor.to(device)
 
-    made = pair_passes_cuda.passes(size_c, device, dtype)
+    made = pair_passes_cuda.passes(size_c, device, dtype, charges.harmonics)
     table = PairTable(moved(kernel_qxyz.flatten(1)), moved(phase_qS))
     there, result_tR, weight_x = charges.on(device), moved(out_tR), noise(6, of=torch.float64).abs()
     passed = made(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.exchange.pairs.pair_charges import HARMONICS, pair_charges
+from eigenwerk.dft.exchange.pairs.pair_charges import pair_charges
 from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
 
 
@@ -16,22 +16,23 @@ def calc(calculation, crystal):
 def charges_of(calc, scaled_ac=None):
     basis = calc.basis
     scaled_ac = basis.structure.scaled_ac if scaled_ac is None else scaled_ac
-    return pair_charges(basis, calc.atoms.layout.species, PairGrid.of(basis, "Normal"), scaled_ac)
+    return pair_charges(basis, calc.atoms.layout, PairGrid.of(basis, "Normal"), scaled_ac)
 
 
 def on_grid(calc, charges, phase_S=None):
     """Each charge alone; (A, R)."""
     points = PairGrid.of(calc.basis, "Normal").points
-    unit_AA = torch.eye(charges.atoms * HARMONICS, dtype=torch.complex128)
+    unit_AA = torch.eye(charges.atoms * charges.harmonics, dtype=torch.complex128)
     grid_AR = torch.zeros((len(unit_AA), points), dtype=torch.complex128)
     charges.add(grid_AR, unit_AA, phase_S)
     return grid_AR
 
 
 def test_sums_over_points_are_those_of_unit_multipoles(calc):
-    grid_AR = on_grid(calc, charges_of(calc))
+    charges = charges_of(calc)
+    grid_AR = on_grid(calc, charges)
     expected_A = torch.zeros(len(grid_AR), dtype=torch.complex128)
-    expected_A[::HARMONICS] = (4 * np.pi) ** 0.5 * grid_AR.shape[1]
+    expected_A[:: charges.harmonics] = (4 * np.pi) ** 0.5 * grid_AR.shape[1]
     torch.testing.assert_close(grid_AR.sum(1), expected_A, atol=1e-8, rtol=0)
 
 
@@ -51,7 +52,7 @@ def test_what_tables_feel_gives_derivatives_by_the_places_of_atoms(calc):
     phase_S = charges.phases(q_c)
     shape = (3, PairGrid.of(calc.basis, "Normal").points)
     field_xR = torch.randn(shape, generator=draw, dtype=torch.complex128)
-    charge_xA = torch.randn((3, charges.atoms * HARMONICS), generator=draw, dtype=torch.complex128)
+    charge_xA = torch.randn((3, charges.atoms * charges.harmonics), generator=draw, dtype=torch.complex128)
     slope_y = charges.no_table_slopes()
     charges.add_table_slopes(field_xR, charge_xA, phase_S, slope_y)
     found_av = charges.forces(slope_y)

@@ -8,9 +8,9 @@ import torch
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry, subgroup
+from eigenwerk.dft.filling.part_levels import PartLevel
 from eigenwerk.dft.runs.open_shells.broken_symmetry import (
     MOST_FILLINGS,
-    PartLevel,
     filled_apart,
     fillings,
     opposed_moments,

@@ -219,7 +219,7 @@ def test_a_sequence_of_ionic_steps_is_kept_with_the_state_of_the_last(earlier, f
     calculation = make_calculation(folder)
     ground = calculation.run(start=state)
     saver = Saver(inputs, calculation, OutputFolder(tmp_path))
-    observables = Observables(ground.forces_av, ground.moment_a)
+    observables = Observables.of(ground)
     last = ionic_step(inputs, ground.state, observables, True)
     saver.earlier = (replace(last, free_energy=last.free_energy + 0.5, scaled_ac=last.scaled_ac + 0.1, forces_av=None),)
     record, _ = saver.write(ground.state, observables, "converged")

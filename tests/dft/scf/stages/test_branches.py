@@ -11,7 +11,7 @@ from eigenwerk.dft.density.density import electrons_of
 from eigenwerk.dft.scf.stages import branches
 from eigenwerk.dft.scf.stages.branches import STILL, SecondStart, dead_moments, stands_still, unasked_moments
 from eigenwerk.dft.settings.dataset import hund_moment
-from eigenwerk.io.paw.paw_xml import PawState
+from eigenwerk.io.paw.dataset import PawState
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import SerialCommunicator

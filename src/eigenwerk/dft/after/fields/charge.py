@@ -30,7 +30,7 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.start.carried import with_electrons
 from eigenwerk.dft.scf.state import StartingPoint
 from eigenwerk.dft.spin.form import COLLINEAR, UNPOLARISED
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric, read_volumetric
 from eigenwerk.units import BOHR_ANGSTROM
 

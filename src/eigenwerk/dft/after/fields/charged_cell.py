@@ -15,18 +15,23 @@ Marzari, Phys. Rev. B 77, 115139 (2008); Freysoldt, Neugebauer and Van de Walle,
 
 from collections.abc import Sequence
 from itertools import product
-from math import pi
+from math import fsum, pi
+from typing import Any
 
 import numpy as np
 import torch
 
+from eigenwerk.dft.after.analysis import AfterScene, Analysis
 from eigenwerk.dft.crystal.madelung import madelung_constant, point_charge_potential
 from eigenwerk.dft.crystal.structure import Structure, is_cubic, shortest, vacuum, widest_gaps
 from eigenwerk.dft.inputs.checks import APART
+from eigenwerk.dft.inputs.steps.electrons import NEUTRAL
+from eigenwerk.dft.inputs.tags_in_force import number
 from eigenwerk.dft.terms.hartree import hartree
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.term import Charges
 from eigenwerk.errors import InputError
+from eigenwerk.io.quantity import Quantity
 from eigenwerk.io.vasp.output.potentials import ChargedCell
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -127,3 +132,24 @@ def _shift(charges: Charges, electrons: float, moment_c: np.ndarray) -> float:
     potential_g = hartree(charges.charge_g, basis)[1]
     far = float(basis.inner(potential_g, point_g[: len(potential_g)]))
     return far - electrons * point_charge_potential(structure.lattice_cv, np.full(3, 0.5) @ structure.lattice_cv)
+
+
+def _of_scene(scene: AfterScene) -> tuple[Any, ...]:
+    inputs = scene.inputs
+    valence = fsum(inputs.data[symbol].header.valence for symbol in inputs.structure.symbols)
+    charge, epsilon = valence - inputs.parameters.electrons, number(inputs.incar, "EPSILON")
+    return (charged_cell(scene.potential, charge, epsilon) if abs(charge) > NEUTRAL else None,)
+
+
+def _in_document(cell: ChargedCell, _: float) -> dict[str, Any]:
+    return {
+        "charge_e": cell.charge, "madelung_constant": cell.madelung, "length_A": cell.length,
+        "dielectric_constant": cell.epsilon, "background_eV": cell.background,
+        "corrections_not_in_the_energies_eV": {
+            "monopole": cell.monopole, "quadrupole": cell.quadrupole, "potential_alignment": cell.alignment,
+        },
+        "potential_shift_eV": cell.potential_shift,
+    }  # fmt: skip
+
+
+CHARGED_CELL = Analysis((Quantity("charged", "eV", key="charged_cell", document=_in_document),), _of_scene)

@@ -10,9 +10,11 @@ from math import pi, sqrt
 
 import numpy as np
 
+from eigenwerk.dft.after.analysis import Analysis
 from eigenwerk.dft.after.fields.potential import electrostatic
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.potential import Potential
+from eigenwerk.io.quantity import Quantity, plain
 from eigenwerk.io.vasp.output.potentials import CorePotentials
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -23,5 +25,15 @@ def core_potentials(potential: Potential, dipole: Dipole | None = None) -> CoreP
     value_a = np.zeros(len(atoms.basis.structure.symbols))
     for species, integral_aL in atoms.compensation_potential(electrostatic(potential, dipole)):
         value_a[species.atom_a] = integral_aL[:, 0].cpu().numpy() / sqrt(4 * pi) * HARTREE_EV
-    radius = {s.setup.symbol: sqrt(1.5) * s.setup.shape_radius * BOHR_ANGSTROM for s in atoms.layout.species}
+    radius = {s.setup.symbol: sqrt(1.5) * s.setup.shape.rc * BOHR_ANGSTROM for s in atoms.layout.species}
     return CorePotentials(value_a, radius)
+
+
+CORE_POTENTIALS = Analysis(
+    (
+        Quantity(
+            "core_potentials", "eV", key="core_potentials_eV", document=lambda core, fermi: plain(core.value_a, fermi)
+        ),
+    ),
+    lambda scene: (core_potentials(scene.potential, scene.dipole),),
+)

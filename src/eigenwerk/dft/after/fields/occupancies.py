@@ -10,16 +10,17 @@ holds less than the atom (d shells need 4, f shells 6).
 import numpy as np
 import torch
 
+from eigenwerk.dft.inputs.fitting_files import LEAST_LMAXMIX
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
+from eigenwerk.dft.paw.setup import Setup
 
 
 def coupled_rows(setup: Setup, largest: int) -> np.ndarray:
     """Gaunt coefficients of the numbers of a file with LMAXMIX = largest; (x, i·i).
 
-    Channel pairs in order, for each l from its lowest, m from -l to l.  What compensation charges need is always there.
+    Channel pairs in order, for each l from its lowest, m from -l to l.
     """
-    largest = max(largest, COMPENSATION_LMAX)
+    largest = max(largest, LEAST_LMAXMIX)
     rows = []
     for q, (j1, j2) in enumerate(zip(*np.triu_indices(len(setup.l_j)), strict=True)):
         l1, l2 = setup.l_j[j1], setup.l_j[j2]

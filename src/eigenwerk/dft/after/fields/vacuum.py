@@ -6,15 +6,19 @@ along lattice axis c, s its fractional coordinate.  In a vacuum the average is f
 electron at rest has that energy, and the work function is the level less the Fermi level.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 
+from eigenwerk.dft.after.analysis import AfterScene, Analysis
 from eigenwerk.dft.after.fields.potential import electrostatic
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import Structure, vacuum, widest_gaps
 from eigenwerk.dft.inputs.checks import VACUUM
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.potential import Potential
+from eigenwerk.io.quantity import Quantity
 from eigenwerk.io.vasp.output.potentials import VacuumLevels
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -62,3 +66,29 @@ def vacuum_levels(potential: Potential, axis: int, dipole: Dipole | None = None)
         for s_x in side_x
     )
     return VacuumLevels(axis, thickness, float(below) * HARTREE_EV, float(above) * HARTREE_EV)
+
+
+def _levels_and_moment(scene: AfterScene) -> tuple[Any, ...]:
+    axis = slab_axis(scene.state.structure)
+    levels = None if axis is None else vacuum_levels(scene.potential, axis, scene.dipole)
+    return levels, dipole_moment(scene.potential, scene.dipole)
+
+
+def _in_document(levels: VacuumLevels, fermi_level: float) -> dict[str, Any]:
+    level_x = [levels.below, levels.above]
+    return {
+        "axis": levels.axis + 1, "thickness_A": levels.thickness, "levels_eV": level_x,
+        "work_functions_eV": [level - fermi_level for level in level_x],
+    }  # fmt: skip
+
+
+VACUUM_LEVELS = Analysis(
+    (
+        Quantity("vacuum", "eV", key="vacuum", document=_in_document),
+        Quantity(
+            "dipole", "e Å", key="dipole_eA",
+            document=lambda moment_c, _: {str(axis + 1): moment for axis, moment in moment_c.items()},
+        ),
+    ),
+    _levels_and_moment,
+)  # fmt: skip

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from eigenwerk.dft.exchange.kernels.pair_loops import PairLoops
-from eigenwerk.dft.exchange.pairs.pair_charges import HARMONICS, PairCharges
+from eigenwerk.dft.exchange.pairs.pair_charges import PairCharges
 from eigenwerk.parallel.kernels.cuda import Kernel, can_compile, integer, kernel, maybe_pointer, number, pointer
 
 SOURCE = Path(__file__).with_name("pair_loops.cu").read_text(encoding="ascii")
@@ -29,11 +29,11 @@ C_REAL = {torch.complex64: "float", torch.complex128: "double"}
 
 
 class CudaLoops(PairLoops):
-    """The kernels for a device and a type of numbers."""
+    """The kernels for a device, a type of numbers and as many charges of an atom."""
 
-    def __init__(self, device: torch.device, dtype: torch.dtype):
+    def __init__(self, device: torch.device, dtype: torch.dtype, harmonics: int):
         tiles = f"TILE={TILE}", f"SUM_TILE={SUM_TILE}", f"FEEL_TILE={FEEL_TILE}"
-        macros = f"REAL={C_REAL[dtype]}", f"HARMONICS={HARMONICS}", *tiles
+        macros = f"REAL={C_REAL[dtype]}", f"HARMONICS={harmonics}", *tiles
 
         def found(name: str) -> Kernel:
             return kernel(SOURCE, name, device.index or 0, *macros)
@@ -72,7 +72,7 @@ class CudaLoops(PairLoops):
         scale: float,
     ) -> torch.Tensor:  # fmt: skip
         """As in the plain twin."""
-        out_xA = field_xR.new_empty((len(field_xR), charges.atoms * HARMONICS))
+        out_xA = field_xR.new_empty((len(field_xR), charges.atoms * charges.harmonics))
         for part in charges.parts:
             atoms, _, count = part.table_aLP.shape
             phase = maybe_pointer(phase_qS, part.start)
@@ -161,6 +161,6 @@ def tables_by_point(charges: PairCharges) -> tuple[torch.Tensor, torch.Tensor]:
     return table_SL, torch.cat([part.atom_a.repeat_interleave(part.table_aLP.shape[2]) for part in charges.parts])
 
 
-def loops(device: torch.device, dtype: torch.dtype) -> CudaLoops | None:
+def loops(device: torch.device, dtype: torch.dtype, harmonics: int) -> CudaLoops | None:
     """Those for complex numbers of this type; None where they cannot be compiled."""
-    return CudaLoops(device, dtype) if can_compile() else None
+    return CudaLoops(device, dtype, harmonics) if can_compile() else None

@@ -3,7 +3,7 @@
 import torch
 
 from eigenwerk.dft.exchange.kernels.pair_loops import PairLoops
-from eigenwerk.dft.exchange.pairs.pair_charges import HARMONICS, PairCharges
+from eigenwerk.dft.exchange.pairs.pair_charges import PairCharges
 from eigenwerk.parallel.kernels.cpu import PRELUDE, Kernel, kernel
 
 SOURCE = """
@@ -205,7 +205,7 @@ class NativeLoops(PairLoops):
     ) -> torch.Tensor:  # fmt: skip
         """As in the plain twin."""
         phase_S = None if phase_qS is None else phase_qS[_only(q_n)]
-        out_xA = field_xR.new_empty((len(field_xR), charges.atoms * HARMONICS))
+        out_xA = field_xR.new_empty((len(field_xR), charges.atoms * charges.harmonics))
         factor = torch.tensor(scale, dtype=torch.float64)
         for part in charges.parts:
             atoms, _, count = part.table_aLP.shape
@@ -268,7 +268,7 @@ def _found(source: str, name: str) -> Kernel:
     return function
 
 
-def loops(device: torch.device, dtype: torch.dtype) -> NativeLoops | None:
+def loops(device: torch.device, dtype: torch.dtype, harmonics: int) -> NativeLoops | None:
     """Those for complex numbers of this type; None where they cannot be compiled."""
-    source = f"{PRELUDE}#define REAL {C_REAL[dtype]}\n#define HARMONICS {HARMONICS}\n{SOURCE}"
+    source = f"{PRELUDE}#define REAL {C_REAL[dtype]}\n#define HARMONICS {harmonics}\n{SOURCE}"
     return None if kernel(source, "form") is None else NativeLoops(source)

@@ -16,7 +16,7 @@ import torch
 
 from eigenwerk.dft.exchange.kernels.pair_loops import PairTable
 from eigenwerk.dft.exchange.kernels.pair_loops_cuda import C_REAL, tables_by_point
-from eigenwerk.dft.exchange.pairs.pair_charges import HARMONICS, PairCharges
+from eigenwerk.dft.exchange.pairs.pair_charges import PairCharges
 from eigenwerk.parallel.kernels.cuda import integer, kernel, maybe_pointer, number, pointer, shared_bytes
 
 SOURCE = "".join(
@@ -109,9 +109,9 @@ class LaunchShape:
         by_registers = REGISTERS // (self.threads * REGISTERS_OF_THREAD * itemsize // 8)
         return max(1, min(BLOCKS, by_registers, most_bytes // self.plane_bytes))
 
-    def macros(self, real: str, blocks: int) -> list[str]:
+    def macros(self, real: str, blocks: int, harmonics: int) -> list[str]:
         """For the source."""
-        found = [f"REAL={real}", f"HARMONICS={HARMONICS}", f"THREADS={self.threads}", f"BLOCKS={blocks}"]
+        found = [f"REAL={real}", f"HARMONICS={harmonics}", f"THREADS={self.threads}", f"BLOCKS={blocks}"]
         found += [f"TILE={TILE}", f"COLUMN_THREADS={self.column_threads}", f"PITCH={self.pitch}"]
         found += [f"TOGETHER={self.together}"]
         for axis, (size, (a, b)) in enumerate(zip(self.size_c, self.factors_c, strict=True), 1):
@@ -251,11 +251,11 @@ class Passed:
 class PairPasses:
     """The passes for a grid, a device and a type of numbers."""
 
-    def __init__(self, shape: LaunchShape, device: torch.device, dtype: torch.dtype):
+    def __init__(self, shape: LaunchShape, device: torch.device, dtype: torch.dtype, harmonics: int):
         self.shape = shape
         index, itemsize = device.index or 0, torch.empty(0, dtype=dtype).element_size()
         blocks = shape.blocks(shared_bytes(device.index or 0), itemsize)
-        macros = shape.macros(C_REAL[dtype], blocks)
+        macros = shape.macros(C_REAL[dtype], blocks, harmonics)
         names = "planes_there", "columns", "planes_back"
         there, columns, back = (kernel(SOURCE, name, index, *macros) for name in names)
         self._there, self._back = there.with_shared(shape.plane_bytes), back.with_shared(shape.plane_bytes)
@@ -266,6 +266,19 @@ class PairPasses:
         self._columns_of: WeakKeyDictionary[PairTable, Columns] = WeakKeyDictionary()
         self._charges_of: WeakKeyDictionary[PairCharges, tuple[ChargesThere, ChargesBack]] = WeakKeyDictionary()
         self._phases_of: WeakKeyDictionary[PairTable, tuple[torch.Tensor, torch.Tensor]] = WeakKeyDictionary()
+
+    def _made_once(
+        self, charges: PairCharges, table: PairTable
+    ) -> "tuple[Columns, ChargesThere, ChargesBack, tuple[torch.Tensor | None, torch.Tensor | None]]":
+        """What is made of tables when they are first seen, with the phases at the places of either way."""
+        if table not in self._columns_of:
+            self._columns_of[table] = Columns.of(table.kernel_qR, self.shape.size_c)
+        if charges not in self._charges_of:
+            self._charges_of[charges] = ChargesThere.of(charges, self.shape), ChargesBack.of(charges, self.shape)
+        there, back = self._charges_of[charges]
+        if table.phase_qS is not None and table not in self._phases_of:
+            self._phases_of[table] = table.phase_qS[:, there.place_e], table.phase_qS[:, back.place_p]
+        return self._columns_of[table], there, back, self._phases_of.get(table, (None, None))
 
     def __call__(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges,
@@ -278,14 +291,7 @@ class PairPasses:
         """
         shape, (n1, _, _) = self.shape, self.shape.size_c
         count_n, count_t, points = len(u_nR), len(u_tR), u_tR.shape[1]
-        if table not in self._columns_of:
-            self._columns_of[table] = Columns.of(table.kernel_qR, shape.size_c)
-        if charges not in self._charges_of:
-            self._charges_of[charges] = ChargesThere.of(charges, shape), ChargesBack.of(charges, shape)
-        columns, (there, back) = self._columns_of[table], self._charges_of[charges]
-        if table.phase_qS is not None and table not in self._phases_of:
-            self._phases_of[table] = table.phase_qS[:, there.place_e], table.phase_qS[:, back.place_p]
-        phases = self._phases_of.get(table, (None, None))
+        columns, there, back, phases = self._made_once(charges, table)
         kept, spheres = integer(columns.interaction_qxj.shape[2]), integer(len(there.place_e))
         field = u_tR.new_empty((count_n * count_t, n1, columns.interaction_qxj.shape[2]))
         u_nR, u_tR, charge_xA = u_nR.contiguous(), u_tR.contiguous(), charge_xA.contiguous()
@@ -309,7 +315,7 @@ class PairPasses:
             pointer(columns.interaction_qxj), q, turns, maybe_pointer(weight_x), maybe_pointer(square_nxj), kept, t,
         )  # fmt: skip
         parts = len(back.part_e)
-        partial = field.new_empty((len(field), parts, HARMONICS))
+        partial = field.new_empty((len(field), parts, charges.harmonics))
         potential_xR = u_tR.new_empty((len(field), points)) if potential else None
         lists = back.first_x, back.points_e, back.address_p, back.table_pL
         self._back(
@@ -332,7 +338,9 @@ class PairPasses:
         return Passed(integral_xA, potential_xR, None if square_qR is None else square_qR.flatten(1))
 
 
-def passes(size_c: tuple[int, int, int], device: torch.device, dtype: torch.dtype) -> PairPasses | None:
+def passes(
+    size_c: tuple[int, int, int], device: torch.device, dtype: torch.dtype, harmonics: int
+) -> PairPasses | None:
     """Those for a grid; None if they do not cover it."""
     shape = LaunchShape.of(size_c, torch.empty(0, dtype=dtype).element_size(), shared_bytes(device.index or 0))
-    return None if shape is None else PairPasses(shape, device, dtype)
+    return None if shape is None else PairPasses(shape, device, dtype, harmonics)

@@ -364,10 +364,10 @@ class Stars:
         """Of all irreducible points: integer waves of whole spheres, which of the coefficients they are, and how these
         follow from vectors."""
         basis, form, point_kc = self.basis, self.basis.form, self.basis.kpoints.point_kc
-        index_kWc = self._of_all_points(basis.index_khc, True).cpu().numpy()
-        mask_kW = self._of_all_points(basis.mask_kh, True).cpu().numpy() > 0
+        index_kWc = self._of_all_points(basis.index_khc).cpu().numpy()
+        mask_kW = self._of_all_points(basis.mask_kh).cpu().numpy() > 0
         scale_kW, turn_kW = (
-            None if x_kh is None else self._of_all_points(x_kh, True) for x_kh in (form.scale_kh, form.turn_kh)
+            None if x_kh is None else self._of_all_points(x_kh) for x_kh in (form.scale_kh, form.turn_kh)
         )
         grid, waves, used, forms = basis.runtime.grid, [], [], []
         length_k = np.repeat(self._length_p[:: grid.band_ranks], self._points_g)
@@ -385,19 +385,14 @@ class Stars:
             used.append(basis.runtime.index(np.flatnonzero(mask_W)))
         return waves, used, forms
 
-    def _of_all_points(self, value_kx: torch.Tensor, waves: bool) -> torch.Tensor:
-        """Values of this k-group's points -> those of all points.
-
-        waves: the last axis (the second of integers) is that of this rank's plane waves, and becomes whole spheres.
-        """
+    def _of_all_points(self, value_kx: torch.Tensor) -> torch.Tensor:
+        """Values of this k-group's points -> those of all points; the last axis (the second of integers) is that of
+        this rank's plane waves, and becomes whole spheres."""
         grid = self.basis.runtime.grid
-        if waves:
-            axis = 1 if not value_kx.is_floating_point() and not value_kx.is_complex() else value_kx.dim() - 1
-            whole_Wx = grid.bands.all_gather(value_kx.movedim(axis, 0).contiguous())
-            longest = int(grid.kpoints.max(self.basis.runtime.index([len(whole_Wx)])))
-            if longest > len(whole_Wx):
-                missing = whole_Wx.new_zeros((longest - len(whole_Wx), *whole_Wx.shape[1:]))
-                whole_Wx = torch.cat([whole_Wx, missing])
-            value_kx = whole_Wx.movedim(0, axis)
-        return grid.kpoints.all_gather(value_kx.contiguous(), self._points_g)
-
+        axis = 1 if not value_kx.is_floating_point() and not value_kx.is_complex() else value_kx.dim() - 1
+        whole_Wx = grid.bands.all_gather(value_kx.movedim(axis, 0).contiguous())
+        longest = int(grid.kpoints.max(self.basis.runtime.index([len(whole_Wx)])))
+        if longest > len(whole_Wx):
+            missing = whole_Wx.new_zeros((longest - len(whole_Wx), *whole_Wx.shape[1:]))
+            whole_Wx = torch.cat([whole_Wx, missing])
+        return grid.kpoints.all_gather(whole_Wx.movedim(0, axis).contiguous(), self._points_g)

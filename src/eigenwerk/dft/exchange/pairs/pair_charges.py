@@ -8,10 +8,10 @@ same would cost (atoms × plane waves) for each pair, here it is (points of sphe
 are made exact: the charge of a pair is what the overlap of its orbitals says.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import pi, sqrt
+from math import isqrt, pi, sqrt
 
 import numpy as np
 import torch
@@ -19,14 +19,10 @@ import torch
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pairs.pair_shape import PairShape
-from eigenwerk.dft.paw.atoms import Species
+from eigenwerk.dft.paw.atom_layout import AtomLayout
 from eigenwerk.dft.paw.real_space import sphere_points
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX
+from eigenwerk.dft.paw.shape import degrees
 from eigenwerk.dft.paw.spherical import solid_harmonics, solid_harmonics_gradient
-
-HARMONICS = (COMPENSATION_LMAX + 1) ** 2
-
-DEGREE_L = [l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +42,11 @@ class ChargePart:
     share_aL: torch.Tensor
 
     @property
+    def lmax(self) -> int:
+        """Largest l of the axis L."""
+        return isqrt(self.table_aLP.shape[1]) - 1
+
+    @property
     def points(self) -> slice:
         """Of this species on the axis S."""
         atoms, _, count = self.table_aLP.shape
@@ -53,31 +54,31 @@ class ChargePart:
 
     def of_tables(self, slope_y: torch.Tensor) -> torch.Tensor:
         """This part of derivatives by the tables of all; (a, L, P)."""
-        begin = self.start * HARMONICS
+        begin = self.start * self.table_aLP.shape[1]
         return slope_y[begin : begin + self.table_aLP.numel()].view(self.table_aLP.shape)
 
     @cached_property
     def radial_aLP(self) -> torch.Tensor:
         """g_l/r^l."""
-        return _radial(self.shape.radial, self.offset_aPv)
+        return _radial(self.shape.radial, self.lmax, self.offset_aPv)
 
     @cached_property
     def slope_aLP(self) -> torch.Tensor:
         """The derivative of g_l/r^l, divided by r."""
-        return _radial(self.shape.slope, self.offset_aPv)
+        return _radial(self.shape.slope, self.lmax, self.offset_aPv)
 
     def gradient(self, v: int) -> torch.Tensor:
         """∂g_L/∂r_v, without the factor of the table; (a, L, P)."""
-        gradient_aPL = solid_harmonics_gradient(COMPENSATION_LMAX, self.offset_aPv.flatten(0, 1))[..., v]
-        gradient_aLP = gradient_aPL.view(*self.offset_aPv.shape[:2], HARMONICS).mT
-        along_aLP = self.offset_aPv[..., v][:, None] * solid_harmonics(COMPENSATION_LMAX, self.offset_aPv).mT
+        gradient_aPL = solid_harmonics_gradient(self.lmax, self.offset_aPv.flatten(0, 1))[..., v]
+        gradient_aLP = gradient_aPL.view(*self.offset_aPv.shape[:2], -1).mT
+        along_aLP = self.offset_aPv[..., v][:, None] * solid_harmonics(self.lmax, self.offset_aPv).mT
         return self.slope_aLP * along_aLP + self.radial_aLP * gradient_aLP
 
     def strained(self, v: int, w: int) -> torch.Tensor:
         """What a strain ε_vw does to Ω g_L at the points of the grid, over Ω; (a, L, P)."""
         change_aLP = self.gradient(v) * self.offset_aPv[..., w][:, None]
         if v == w:
-            harmonic_aLP = solid_harmonics(COMPENSATION_LMAX, self.offset_aPv).mT
+            harmonic_aLP = solid_harmonics(self.lmax, self.offset_aPv).mT
             change_aLP = change_aLP + self.radial_aLP * harmonic_aLP
         return change_aLP
 
@@ -99,6 +100,11 @@ class PairCharges:
     parts: tuple[ChargePart, ...]
     atoms: int
 
+    @property
+    def harmonics(self) -> int:
+        """Charges (l, m) of an atom."""
+        return self.parts[0].table_aLP.shape[1]
+
     def phases(self, q_c: np.ndarray) -> torch.Tensor | None:
         """exp(-iq·r) of all points; None where q is zero."""
         if not np.any(q_c):
@@ -108,7 +114,7 @@ class PairCharges:
 
     def add(self, grid_xR: torch.Tensor, charge_xA: torch.Tensor, phase_S: torch.Tensor | None) -> None:
         """grid += Σ Q g; A = (a, L)."""
-        charge_axLc = torch.view_as_real(charge_xA.unflatten(1, (self.atoms, HARMONICS)).movedim(1, 0).contiguous())
+        charge_axLc = torch.view_as_real(charge_xA.unflatten(1, (self.atoms, -1)).movedim(1, 0).contiguous())
         field_xSc = torch.view_as_real(grid_xR.new_empty((len(grid_xR), len(self.index_S))))
         for part in self.parts:
             atoms, _, points = part.table_aLP.shape
@@ -123,7 +129,7 @@ class PairCharges:
     def integrals(self, grid_xR: torch.Tensor, phase_S: torch.Tensor | None) -> torch.Tensor:
         """Σ over points of g_L exp(iq·r) V; (x, A)."""
         field_xSc = torch.view_as_real(grid_at(grid_xR, self.index_S, phase_S))
-        out_xaLc = field_xSc.new_empty((len(grid_xR), self.atoms, HARMONICS, 2))
+        out_xaLc = field_xSc.new_empty((len(grid_xR), self.atoms, self.harmonics, 2))
         for part in self.parts:
             atoms, _, points = part.table_aLP.shape
             here_axcP = field_xSc[:, part.points].unflatten(1, (atoms, points)).permute(1, 0, 3, 2)
@@ -136,7 +142,7 @@ class PairCharges:
     ) -> None:
         """slope_y += Re Σ_x Q*_xaL exp(iq·r) V_x at the points of spheres: ∂/∂g_L of Σ_x Re Q*·I."""
         field_xS = grid_at(field_xR, self.index_S, phase_S)
-        charge_axLc = torch.view_as_real(charge_xA.unflatten(1, (self.atoms, HARMONICS)).movedim(1, 0).contiguous())
+        charge_axLc = torch.view_as_real(charge_xA.unflatten(1, (self.atoms, -1)).movedim(1, 0).contiguous())
         for part in self.parts:
             atoms, _, points = part.table_aLP.shape
             here_axcP = torch.view_as_real(field_xS[:, part.points]).unflatten(1, (atoms, points)).permute(1, 0, 3, 2)
@@ -145,7 +151,7 @@ class PairCharges:
 
     def no_table_slopes(self) -> torch.Tensor:
         """Zeros for `add_table_slopes`, in double precision."""
-        return torch.zeros(len(self.index_S) * HARMONICS, dtype=torch.float64, device=self.index_S.device)
+        return torch.zeros(len(self.index_S) * self.harmonics, dtype=torch.float64, device=self.index_S.device)
 
     def forces(self, slope_y: torch.Tensor) -> torch.Tensor:
         """∂/∂R_av of what has these derivatives by tables; (a, v)."""
@@ -186,12 +192,12 @@ def grid_at(grid_xR: torch.Tensor, index_S: torch.Tensor, phase_S: torch.Tensor 
 
 
 def pair_charges(
-    basis: PlaneWaveBasis, species: Sequence[Species], grid: PairGrid, scaled_ac: np.ndarray
+    basis: PlaneWaveBasis, layout: AtomLayout, grid: PairGrid, scaled_ac: np.ndarray
 ) -> PairCharges:
     """Tables of all atoms on a grid, times the volume; scaled_ac: their places against its first point."""
-    size_c = grid.size_c
+    size_c, lmax = grid.size_c, layout.charges_lmax
     runtime, parts, index, place, start = basis.runtime, [], [], [], 0
-    for kind in species:
+    for kind in layout.species:
         shape = PairShape.of(kind.setup, grid.wave)
         found_a = [sphere_points(basis.structure, size_c, scaled_ac[a], shape.radius) for a in kind.atom_a]
         most = max(1, max(len(point_xc) for point_xc in found_a))
@@ -201,8 +207,8 @@ def pair_charges(
             for point_xc, a in zip(found_a, kind.atom_a, strict=True) for rest in [most - len(point_xc)]
         ])  # fmt: skip
         offset_aPv = basis.lattice.places(runtime.tensor(point_aPc / size_c - scaled_ac[kind.atom_a][:, None]))
-        harmonic_aLP = solid_harmonics(COMPENSATION_LMAX, offset_aPv).mT
-        table_aLP = _radial(shape.radial, offset_aPv) * harmonic_aLP
+        harmonic_aLP = solid_harmonics(lmax, offset_aPv).mT
+        table_aLP = _radial(shape.radial, lmax, offset_aPv) * harmonic_aLP
         factor_aL = torch.full_like(table_aLP[..., 0], float(basis.volume))
         factor_aL[:, 0] = np.prod(size_c) * sqrt(4 * pi) / table_aLP[:, 0].sum(-1)
         table_aLP *= factor_aL[..., None]
@@ -217,8 +223,8 @@ def pair_charges(
     return PairCharges(runtime.index(np.concatenate(index)), place_Sc, tuple(parts), len(scaled_ac))
 
 
-def _radial(function: Callable[[int, np.ndarray], np.ndarray], offset_aPv: torch.Tensor) -> torch.Tensor:
+def _radial(function: Callable[[int, np.ndarray], np.ndarray], lmax: int, offset_aPv: torch.Tensor) -> torch.Tensor:
     """A function of (l, r) for each L; (a, L, P)."""
     r_aP = offset_aPv.norm(dim=-1).cpu().numpy()
-    value_laP = [function(l, r_aP) for l in range(COMPENSATION_LMAX + 1)]
-    return torch.as_tensor(np.stack([value_laP[l] for l in DEGREE_L], 1)).to(offset_aPv)
+    value_laP = [function(l, r_aP) for l in range(lmax + 1)]
+    return torch.as_tensor(np.stack([value_laP[l] for l in degrees(lmax)], 1)).to(offset_aPv)

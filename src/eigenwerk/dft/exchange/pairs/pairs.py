@@ -22,7 +22,7 @@ from eigenwerk.dft.exchange.kernel import ExchangeKernel
 from eigenwerk.dft.exchange.kernels import pair_loops_cuda, pair_loops_native, pair_passes_cuda
 from eigenwerk.dft.exchange.kernels.pair_loops import PairLoops, PairTable
 from eigenwerk.dft.exchange.pairs.mesh_orbitals import SourceBlock, blocks_of, precision_of
-from eigenwerk.dft.exchange.pairs.pair_charges import HARMONICS, PairCharges, pair_charges
+from eigenwerk.dft.exchange.pairs.pair_charges import PairCharges, pair_charges
 from eigenwerk.dft.exchange.pairs.pair_fields import Mirror, PairDerivatives, PairFields, PairWaves, Targets
 from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
 from eigenwerk.dft.hamiltonian.single_precision import LOWER
@@ -55,8 +55,9 @@ class PairExchange:
         """Of each species: places of its projectors (a, i), of its charges (a, L), and Δ_Lij as complex numbers."""
         atoms, found = self.atoms, []
         for species in atoms.layout.species:
-            multipole_Lij = atoms.constant(species.setup, "multipole_Lij").to(self.dtype)
-            charge_aL = torch.as_tensor(species.atom_a[:, None] * HARMONICS + np.arange(HARMONICS))
+            multipole_Lij = atoms.multipole_Lij(species.setup).to(self.dtype)
+            harmonics = len(multipole_Lij)
+            charge_aL = torch.as_tensor(species.atom_a[:, None] * harmonics + np.arange(harmonics))
             column_ai = atoms.layout.columns(species, multipole_Lij.device)
             found.append((column_ai, charge_aL.to(multipole_Lij.device), multipole_Lij))
         return found
@@ -64,8 +65,7 @@ class PairExchange:
     @cached_property
     def charges(self) -> PairCharges:
         """Compensation charges times the volume."""
-        species = self.atoms.layout.species
-        return pair_charges(self.basis, species, self.pair_grid, self.scaled_ac).to(self.real)
+        return pair_charges(self.basis, self.atoms.layout, self.pair_grid, self.scaled_ac).to(self.real)
 
     def waves(self, q_c: np.ndarray) -> PairWaves:
         """Those of pairs with the wave vector q, fractional; kept for the next application while there is room."""
@@ -197,7 +197,7 @@ class PairExchange:
             count = multipole_Lij.shape[1]
             matrix_ix = multipole_Lij.movedim(1, 0).reshape(count, -1)  # x = (L, j)
             proj_ani = proj_nI[:, column_ai].to(self.dtype).conj().movedim(1, 0)
-            found.append((proj_ani @ matrix_ix).unflatten(-1, (HARMONICS, count)))
+            found.append((proj_ani @ matrix_ix).unflatten(-1, (-1, count)))
         return found
 
     def _add(
@@ -292,14 +292,15 @@ class PairExchange:
         """Loops over the points of the grid: compiled where that is possible."""
         device = self.atoms.runtime.device
         made = pair_loops_cuda if device.type == "cuda" else pair_loops_native
-        return made.loops(device, self.dtype) or PairLoops()
+        return made.loops(device, self.dtype, self.charges.harmonics) or PairLoops()
 
     @cached_property
     def passes(self) -> pair_passes_cuda.PairPasses | None:
         """All of it in three passes, on a GPU, if they cover the grid."""
         if not isinstance(self.loops, pair_loops_cuda.CudaLoops):
             return None
-        return pair_passes_cuda.passes(self.grid.size_c, self.atoms.runtime.device, self.dtype)
+        device, harmonics = self.atoms.runtime.device, self.charges.harmonics
+        return pair_passes_cuda.passes(self.grid.size_c, device, self.dtype, harmonics)
 
     def densities(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, pair_ntA: torch.Tensor, table: PairTable, q_n: torch.Tensor
@@ -322,10 +323,10 @@ class PairExchange:
     def charges_of_pairs(self, charges: list[torch.Tensor], proj_tI: torch.Tensor) -> torch.Tensor:
         """Q_nm,aL from those of sources; (n, t, A)."""
         count_n, count_t = charges[0].shape[1], len(proj_tI)
-        out_ntA = proj_tI.new_empty((count_n, count_t, len(self.scaled_ac) * HARMONICS))
-        for (column_ai, charge_aL, _), charge_anLj in zip(self.multipole_LIi, charges, strict=True):
+        out_ntA = proj_tI.new_empty((count_n, count_t, len(self.scaled_ac) * self.charges.harmonics))
+        for (column_ai, charge_aL, multipole_Lij), charge_anLj in zip(self.multipole_LIi, charges, strict=True):
             proj_ait = proj_tI[:, column_ai].movedim(0, -1)
-            found_anLt = (charge_anLj.flatten(1, 2) @ proj_ait).unflatten(1, (count_n, HARMONICS))
+            found_anLt = (charge_anLj.flatten(1, 2) @ proj_ait).unflatten(1, (count_n, len(multipole_Lij)))
             out_ntA[..., charge_aL] = found_anLt.permute(1, 3, 0, 2)
         return out_ntA
 

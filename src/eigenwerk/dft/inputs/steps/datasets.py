@@ -8,8 +8,8 @@ from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, LIBXC_HYBRIDS, find_functional, libxc_functional
+from eigenwerk.io.paw.formats import read_header
 from eigenwerk.io.paw.paw_library import choose_dataset, list_datasets, recommended_cutoff
-from eigenwerk.io.paw.paw_xml import read_paw_header
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.isotopes import without_isotope
@@ -55,7 +55,7 @@ def choose_datasets(
     for symbol in dict.fromkeys(poscar.symbols):
         try:
             path = choose_dataset(symbol, *functional.data, variant=variants.get(symbol))
-            header = read_paw_header(path)
+            header = read_header(path)
         except InputError as error:
             asked = symbol in _wanted(incar)
             findings.add(

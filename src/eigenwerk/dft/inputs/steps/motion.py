@@ -9,10 +9,10 @@ from eigenwerk.dft.inputs.findings import Findings, placed
 from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.tags_in_force import Computed, number, number_or, whole
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.elements import MASSES
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.isotopes import isotope_masses
-from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.tags.ions import BAND_TAGS, DIMER_TAGS, DYNAMICS_TAGS
 from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.dynamics.vasp_tags import settings_of_tags

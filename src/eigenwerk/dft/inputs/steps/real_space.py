@@ -3,16 +3,16 @@
 from dataclasses import replace
 from math import ceil, pi
 
+from eigenwerk.dft.basis.grids import WaveLimits
 from eigenwerk.dft.crystal.inversion import inversion_of_orbitals
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.tags_in_force import Computed, line_of
-from eigenwerk.dft.paw.wave_limits import WaveLimits
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw.paw_xml import read_paw_xml
+from eigenwerk.io.paw.formats import read_dataset
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.units import BOHR_ANGSTROM
@@ -86,7 +86,7 @@ def check_spheres(
     words, points = [], {}
     for symbol, wanted in accuracy.items():
         try:
-            found = filtered_projectors(read_paw_xml(datasets[symbol].path), limits, wanted)
+            found = filtered_projectors(read_dataset(datasets[symbol].path), limits, wanted)
         except InputError as error:
             message, _, remedy = str(error).removeprefix("LREAL: ").partition(". ")
             findings.add(incar.problem("LREAL", message, remedy))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.basis.grids import GridSizes, wave_limits
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
@@ -12,7 +12,6 @@ from eigenwerk.dft.inputs.steps.field_files import keeps_orbitals
 from eigenwerk.dft.inputs.steps.motion import PATH, MotionRequest
 from eigenwerk.dft.inputs.steps.real_space import check_spheres
 from eigenwerk.dft.inputs.tags_in_force import whole
-from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.plan.job_size import JobSize, job_size, with_lists
 from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import processor

@@ -11,6 +11,7 @@ from eigenwerk.dft.after.band_gap import BandGap
 from eigenwerk.dft.runs.quantities.report import RunResult
 from eigenwerk.dft.runs.run_report import partly_words
 from eigenwerk.dft.scf.state import State
+from eigenwerk.io.quantity import Inside
 from eigenwerk.shown import for_page
 
 
@@ -26,140 +27,68 @@ class Result:
     run: RunResult = field(repr=False)
     remarks: tuple[str, ...] = field(default=(), repr=False)
 
-    @property
-    def converged(self) -> bool:
-        """Whether self-consistency was reached; without it no number here means much."""
-        return self.run.converged
-
-    @property
-    def status(self) -> str:
-        """How it ended, one sentence."""
-        return self.run.status
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """Elements of the atoms, in the order given."""
-        return self.run.symbols
+    converged = Inside[bool]("run.converged")
+    """Whether self-consistency was reached; without it no number here means much."""
+    status = Inside[str]("run.status")
+    """How it ended, one sentence."""
+    symbols = Inside[tuple[str, ...]]("run.symbols")
+    """Elements of the atoms, in the order given."""
 
     @property
     def formula(self) -> str:
         """Mg2O for Mg Mg O."""
         return "".join(f"{symbol}{count if count > 1 else ''}" for symbol, count in Counter(self.symbols).items())
 
-    @property
-    def free_energy_eV(self) -> float:
-        """Free energy, of which the forces are derivatives; relative to the reference atoms of the data sets."""
-        return self.run.free_energy
-
-    @property
-    def energy_eV(self) -> float:
-        """Energy extrapolated to zero smearing (VASP's energy(sigma->0), ASE's energy)."""
-        return self.run.energy_zero
-
-    @property
-    def energy_without_entropy_eV(self) -> float:
-        """Energy without -TS."""
-        return self.run.energy_without_entropy
-
-    @property
-    def absolute_energy_eV(self) -> float:
-        """Free energy of all electrons, frozen cores included."""
-        return self.run.absolute_energy
-
-    @property
-    def fermi_level_eV(self) -> float:
-        """Between filled and empty states of both spins; where nupdown leaves no such level, that of the higher one."""
-        return self.run.fermi_level
-
-    @property
-    def fermi_levels_of_spins_eV(self) -> tuple[float, ...]:
-        """Fermi levels of both spins where nupdown leaves none that separates both; else empty."""
-        return self.run.separate_levels
-
-    @property
-    def gap(self) -> BandGap:
-        """Band edges in eV, with their places; `gap.metal` says that there is no gap."""
-        return self.run.gap
-
-    @property
-    def gap_eV(self) -> float | None:
-        """Smallest gap among the k-points of the calculation, 0 in a metal; None without empty bands."""
-        return self.run.gap.gap
-
-    @property
-    def forces_eV_per_A(self) -> np.ndarray | None:
-        """(atoms, 3); None after an interruption."""
-        return self.run.forces_av
-
-    @property
-    def force_error_eV_per_A(self) -> float | None:
-        """Estimate of the largest error of forces from a density that is not quite self-consistent."""
-        return self.run.force_error
-
-    @property
-    def stress_GPa(self) -> np.ndarray | None:
-        """(3, 3), positive where the cell wants to shrink, as in ASE; None with isif=0."""
-        return self.run.stress_vv
-
-    @property
-    def pressure_GPa(self) -> float | None:
-        """Of the cell on what surrounds it."""
-        return self.run.pressure
-
-    @property
-    def moment_muB(self) -> float | None:
-        """Total magnetic moment; None without spin."""
-        return self.run.moment
-
-    @property
-    def moments_muB(self) -> np.ndarray | None:
-        """(atoms,), inside the augmentation spheres; None without spin."""
-        return self.run.moment_a
-
-    @property
-    def eigenvalues_eV(self) -> np.ndarray:
-        """(spins, k-points, bands)."""
-        return self.run.eig_skn
-
-    @property
-    def occupations(self) -> np.ndarray:
-        """(spins, k-points, bands), 0 to 1."""
-        return self.run.occ_skn
-
-    @property
-    def kpoints(self) -> np.ndarray:
-        """(k-points, 3) in reciprocal lattice vectors."""
-        return self.run.kpoint_kc
-
-    @property
-    def weights(self) -> np.ndarray:
-        """(k-points,) with sum one."""
-        return self.run.weight_k
-
-    @property
-    def bands(self) -> Any:
-        """Bands along the path that `bands` asked for, else None."""
-        return self.run.bands
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is doubtful about input or result."""
-        return self.run.warnings
+    free_energy_eV = Inside[float]("run.free_energy")
+    """Free energy, of which the forces are derivatives; relative to the reference atoms of the data sets."""
+    energy_eV = Inside[float]("run.energy_zero")
+    """Energy extrapolated to zero smearing (VASP's energy(sigma->0), ASE's energy)."""
+    energy_without_entropy_eV = Inside[float]("run.energy_without_entropy")
+    """Energy without -TS."""
+    absolute_energy_eV = Inside[float]("run.absolute_energy")
+    """Free energy of all electrons, frozen cores included."""
+    fermi_level_eV = Inside[float]("run.fermi_level")
+    """Between filled and empty states of both spins; where nupdown leaves no such level, that of the higher one."""
+    fermi_levels_of_spins_eV = Inside[tuple[float, ...]]("run.separate_levels")
+    """Fermi levels of both spins where nupdown leaves none that separates both; else empty."""
+    gap = Inside[BandGap]("run.gap")
+    """Band edges in eV, with their places; `gap.metal` says that there is no gap."""
+    gap_eV = Inside[float | None]("run.gap.gap")
+    """Smallest gap among the k-points of the calculation, 0 in a metal; None without empty bands."""
+    forces_eV_per_A = Inside[np.ndarray | None]("run.forces_av")
+    """(atoms, 3); None after an interruption."""
+    force_error_eV_per_A = Inside[float | None]("run.force_error")
+    """Estimate of the largest error of forces from a density that is not quite self-consistent."""
+    stress_GPa = Inside[np.ndarray | None]("run.stress_vv")
+    """(3, 3), positive where the cell wants to shrink, as in ASE; None with isif=0."""
+    pressure_GPa = Inside[float | None]("run.pressure")
+    """Of the cell on what surrounds it."""
+    moment_muB = Inside[float | None]("run.moment")
+    """Total magnetic moment; None without spin."""
+    moments_muB = Inside[np.ndarray | None]("run.moment_a")
+    """(atoms,), inside the augmentation spheres; None without spin."""
+    eigenvalues_eV = Inside[np.ndarray]("run.eig_skn")
+    """(spins, k-points, bands)."""
+    occupations = Inside[np.ndarray]("run.occ_skn")
+    """(spins, k-points, bands), 0 to 1."""
+    kpoints = Inside[np.ndarray]("run.kpoint_kc")
+    """(k-points, 3) in reciprocal lattice vectors."""
+    weights = Inside[np.ndarray]("run.weight_k")
+    """(k-points,) with sum one."""
+    bands = Inside[Any]("run.bands")
+    """Bands along the path that `bands` asked for, else None."""
+    warnings = Inside[tuple[str, ...]]("run.warnings")
+    """What is doubtful about input or result."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing and no doubt: about the input, and where the run began."""
         return (*self.remarks, *self.run.notes)
 
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """What to try next if not converged."""
-        return self.run.advice
-
-    @property
-    def seconds(self) -> float:
-        """Wall time."""
-        return self.run.seconds
+    advice = Inside[tuple[str, ...]]("run.advice")
+    """What to try next if not converged."""
+    seconds = Inside[float]("run.seconds")
+    """Wall time."""
 
     @property
     def files(self) -> dict[str, Path]:

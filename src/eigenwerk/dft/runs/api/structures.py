@@ -12,9 +12,8 @@ import numpy as np
 from eigenwerk.dft.crystal.structure import empty_layers
 from eigenwerk.dft.runs.api.constraints import PLACE, selective_flags
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.elements import ELEMENTS
+from eigenwerk.io.vasp.elements import ELEMENTS, MASSES
 from eigenwerk.io.vasp.input.poscar import Poscar, read_poscar
-from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.units import AMU_EV_FS2_PER_ANGSTROM2
 

@@ -11,7 +11,7 @@ is held, which nothing else does in free space.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, islice, product
 
 import numpy as np
@@ -22,6 +22,7 @@ from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.density.symmetrise import Symmetriser
+from eigenwerk.dft.filling.part_levels import PartLevel, part_levels
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.potential import Potential
@@ -51,34 +52,10 @@ SMALL_GAP = 2.5 / HARTREE_EV
 have 3 to 9 eV, bonds beyond the point from which on opposite spins are lower have less (H2 at 2 Å, N2 at 1.8 Å)."""
 
 
-@dataclass(frozen=True)
-class PartLevel:
-    """A level that is partly filled: its spin channel, its bands, and the electrons of one spin in it."""
-
-    spin: int
-    bands: slice
-    electrons: float
-
-    @property
-    def words(self) -> str:
-        """How it is told."""
-        count = self.bands.stop - self.bands.start
-        return f"bands {self.bands.start + 1} to {self.bands.stop}, {self.electrons:.2f} of {count} filled"
-
-
 def partly_filled(eig_sn: torch.Tensor, occ_sn: torch.Tensor) -> tuple[PartLevel, ...]:
-    """Levels of several bands that hold neither none nor all of their electrons; hartree, occupations 0 to 1."""
-    found = []
-    for spin, (eig_n, occ_n) in enumerate(zip(eig_sn.tolist(), occ_sn.tolist(), strict=True)):
-        start = 0
-        for stop in range(1, len(eig_n) + 1):
-            if stop < len(eig_n) and eig_n[stop] - eig_n[stop - 1] < SAME_LEVEL:
-                continue
-            electrons, count = sum(occ_n[start:stop]), stop - start
-            if count > 1 and any(WHOLE < occ < 1 - WHOLE for occ in occ_n[start:stop]):
-                found.append(PartLevel(spin, slice(start, stop), electrons))
-            start = stop
-    return tuple(found)
+    """Degenerate levels that hold neither none nor all of their electrons; hartree, occupations 0 to 1."""
+    levels = part_levels(eig_sn.cpu().numpy(), occ_sn.cpu().numpy(), SAME_LEVEL, WHOLE)
+    return tuple(level for level in levels if level.count > 1)
 
 
 def two_fold_groups(symmetry: Symmetry) -> tuple[np.ndarray, ...]:
@@ -153,10 +130,9 @@ def fillings(levels: Sequence[PartLevel]) -> list[tuple[tuple[int, ...], ...]]:
     from the first filled to the last, all choices of those that hold electrons."""
 
     def orders(level: PartLevel) -> list[tuple[int, ...]]:
-        count = level.bands.stop - level.bands.start
-        holding = min(max(round(level.electrons), 1), count)
-        chosen = combinations(range(count), holding)
-        return [(*some, *(n for n in range(count) if n not in some)) for some in chosen]
+        holding = min(max(round(level.electrons), 1), level.count)
+        chosen = combinations(range(level.count), holding)
+        return [(*some, *(n for n in range(level.count) if n not in some)) for some in chosen]
 
     return list(islice(product(*map(orders, levels)), MOST_FILLINGS))
 

@@ -1,7 +1,7 @@
 """Other ground states of one calculation that a run looks for by itself: of molecules and atoms, whose open shells
-have several.
+have several, and where a start from large moments may have ended too high.
 
-What is tried, and why it may be lower: `open_shells/broken_symmetry.py`.
+What is tried, and why it may be lower: the other modules of this folder.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ from eigenwerk.dft.crystal.symmetry import Symmetry, find_symmetry, subgroup
 from eigenwerk.dft.density.density import Density, atomic_density
 from eigenwerk.dft.density.symmetrise import make_symmetriser
 from eigenwerk.dft.energy_terms import potential_builder
+from eigenwerk.dft.filling.part_levels import PartLevel
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.runs.open_shells.broken_symmetry import (
-    PartLevel,
     filled_apart,
     fillings,
     opposed_moments,
@@ -27,7 +27,14 @@ from eigenwerk.dft.runs.open_shells.broken_symmetry import (
     told_apart,
     two_fold_groups,
 )
-from eigenwerk.dft.runs.open_shells.other_orbitals import begun_cold, has_choices, in_part, other_choices
+from eigenwerk.dft.runs.open_shells.fewer_unpaired import small_moments
+from eigenwerk.dft.runs.open_shells.other_orbitals import (
+    begun_cold,
+    evened_out,
+    has_choices,
+    in_part,
+    other_choices,
+)
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
 from eigenwerk.dft.settings.dataset import open_shell_moment
@@ -35,6 +42,12 @@ from eigenwerk.dft.settings.mixing_extent import smallest_sloshing_g
 from eigenwerk.units import HARTREE_EV
 
 OnNote = Callable[..., None]
+
+Tried = tuple[str, Calculation, StartingPoint, str]
+"""A start that is tried: words, with what it is computed, where it begins, why its state is not taken."""
+
+Attempt = Callable[[GroundState], Tried | None]
+"""Finds what may be tried after a state."""
 
 FIXED = -2
 """ISMEAR of occupations that are given."""
@@ -90,21 +103,22 @@ class LowerStates:
 
     def run(self, start: State | StartingPoint | None = None, **how: Any) -> GroundState:
         """`Calculation.run`, and once more from where a lower state may be; `calculation` is that of the result."""
-        if not self._searches:
-            return self.calculation.run(self.on_step, start, **how)
+        if not is_molecule(self.calculation):
+            return self._tried(self.calculation.run(self.on_step, start, **how), start is None, [], how)
         fresh, start = start is None or self.oriented, start or self._oriented_start()
         if (guide := self._guide()) is not None:
             return self._let_go(guide.run(start, **how), how)
         ground = self.calculation.run(self.on_step, start, **how)
-        for attempt in (self._opposed, self._split):
+        ground = self._tried(ground, fresh, [self._opposed, self._split], how)
+        return self._rearranged(ground, how) if fresh and ground.state.converged else ground
+
+    def _tried(self, ground: GroundState, fresh: bool, attempts: list[Attempt], how: dict[str, Any]) -> GroundState:
+        """The lowest of a state and of what attempts lead to, one after the other."""
+        for attempt in [self._fewer_unpaired, *attempts] if fresh else attempts:
             found = attempt(ground) if ground.state.converged else None
             if found is not None:
                 ground = self._lower(ground, *found, how)
-        return self._rearranged(ground, how) if fresh and ground.state.converged else ground
-
-    @property
-    def _searches(self) -> bool:
-        return is_molecule(self.calculation)
+        return ground
 
     def _guide(self) -> "LowerStates | None":
         """The search for an atom with an open d or f shell whose box holds no orientation (ISYM = 0, -1): with
@@ -139,25 +153,33 @@ class LowerStates:
             if self.asked_symmetry:
                 return ground
             calculation = calculation.at_points(under(calculation.kpoints, subgroup(symmetry, keep_o)))
-        starts = [choice.start for choice in other_choices(calculation, ground.state)]
+        state, words = ground.state, "other fillings of the open shell: its electrons spread evenly, to rank them"
+        even = evened_out(calculation, state.moment or 0.0)
+        ground, evened = self._aside(ground, even, StartingPoint(state.density, state.coeff_sknG), words)
+        starts = [choice.start for choice in other_choices(calculation, evened)]
         if in_part(ground.state.occupations.occ_skn):
             starts = [StartingPoint(calculation.symmetrise(calculation.starting_density())), *starts[:-1]]
-        if not starts:
-            return ground
         cold, found = begun_cold(calculation), list[State]()
         for number, start in enumerate(starts, 1):
             words = f"once more, with other orbitals filled ({number} of {len(starts)})"
-            done = ground.state.history
-            found.append(cold.run(self._after(done, words), start).state)
-            joined = _joined(done, found[-1].history, words)
-            ground = replace(ground, state=replace(ground.state, history=joined))
+            ground, other = self._aside(ground, cold, start, words)
+            found.append(other)
         best = min(found, key=lambda state: state.energies.free)
         above = best.energies.free - ground.state.energies.free
         same = best.converged and abs(above) < given.energy_tolerance
         if not calculation.runtime.world.all(above < given.width and not same):
+            self.note(f"{len(starts)} other fillings of the open shell were tried: none is lower")
             return ground
         words = f"the lowest of {len(starts)} other fillings of the open shell, with SIGMA as it is given"
         return self._lower(ground, words, calculation, best, "", how)
+
+    def _aside(
+        self, ground: GroundState, other: Calculation, start: StartingPoint, words: str
+    ) -> tuple[GroundState, State]:
+        """Another state, and the one found with the steps to the other in its history."""
+        done = ground.state.history
+        state = other.run(self._after(done, words), start).state
+        return replace(ground, state=replace(ground.state, history=_joined(done, state.history, words))), state
 
     def _after(self, done: tuple[ScfStep, ...], words: str) -> StepCallback:
         """Tells steps that come after those done so far."""
@@ -196,11 +218,38 @@ class LowerStates:
         self.calculation = other
         return replace(found, state=replace(found.state, history=history))
 
-    def _opposed(self, ground: GroundState) -> tuple[str, Calculation, StartingPoint, str] | None:
+    @property
+    def _free_moments(self) -> bool:
+        """Whether nobody has chosen moments."""
+        given = self.calculation.parameters
+        return given.spins == 2 and not self.asked_moments and given.fixed_moment is None
+
+    def _again(self) -> Calculation:
+        """The same calculation, with an operator of exact exchange of its own if there is any."""
+        calculation = self.calculation
+        return calculation if calculation.exchange is None else calculation.at_points(calculation.kpoints)
+
+    def _fewer_unpaired(self, ground: GroundState) -> Tried | None:
+        """Small moments, where s and p electrons carry more than they need and nobody has chosen them."""
+        calculation, state = self.calculation, ground.state
+        given, symbols = calculation.parameters, calculation.structure.symbols
+        if not self._free_moments or given.ismear == FIXED:
+            return None
+        moment_a = small_moments(
+            symbols, calculation.datasets, given.electrons, state.moment or 0.0, ground.moment_a,
+            is_molecule(calculation),
+        )  # fmt: skip
+        if not calculation.runtime.world.all(moment_a is not None):
+            return None
+        density = atomic_density(calculation.atoms, given.electrons, moment_a)
+        words = f"{abs(state.moment or 0.0):.2f} µB of s and p electrons; once more, from small moments"
+        return words, self._again(), StartingPoint(density), ""
+
+    def _opposed(self, ground: GroundState) -> Tried | None:
         """Opposite moments on neighbours, where those of a molecule are parallel or dead and nobody has chosen them."""
         calculation, state = self.calculation, ground.state
         given, structure = calculation.parameters, calculation.structure
-        if given.spins == 1 or self.asked_moments or given.fixed_moment is not None:
+        if not self._free_moments:
             return None
         open_a = np.array([open_shell_moment(calculation.datasets[symbol].states) for symbol in structure.symbols])
         moment_a = opposed_moments(structure, state.moment or 0.0, ground.moment_a, _gap(state), open_a)
@@ -212,13 +261,14 @@ class LowerStates:
             found = find_symmetry(replace(structure, magmom_a=moment_a), given.symmetry_tolerance, symmetry.level)
             found = subgroup(found, _common(found.rotation_occ, symmetry.rotation_occ))
             symmetry = subgroup(found, two_fold_groups(found)[0])
-        other = calculation.at_points(under(calculation.kpoints, symmetry))
+        fewer = symmetry.order < calculation.kpoints.symmetry.order
+        other = calculation.at_points(under(calculation.kpoints, symmetry)) if fewer else self._again()
         density = atomic_density(other.atoms, given.electrons, moment_a)
         words = "once more, with opposite moments on neighbouring atoms"
-        kept = "ISYM is given" if self.asked_symmetry and symmetry.order < calculation.kpoints.symmetry.order else ""
+        kept = "ISYM is given" if self.asked_symmetry and fewer else ""
         return words, other, StartingPoint(density), kept
 
-    def _split(self, ground: GroundState) -> tuple[str, Calculation, StartingPoint, str] | None:
+    def _split(self, ground: GroundState) -> Tried | None:
         """Whole electrons in the orbitals of partly filled levels."""
         calculation, state = self.calculation, ground.state
         levels = partly_filled(state.eig_skn[:, 0], state.occupations.occ_skn[:, 0])

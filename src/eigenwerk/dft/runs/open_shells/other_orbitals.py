@@ -1,11 +1,12 @@
 """Which orbitals near the Fermi level hold the electrons of an atom: other choices than that of the state found.
 
 A free atom with open d or f shells has a self-consistent state for almost every choice, up to 0.2 eV apart (Rh): the
-way of mixing decides which is found.  Each choice is judged by the energy of its orbitals before they relax,
+way of mixing decides which is found.  Each choice is judged by the energy of orbitals that favour none, those of a
+state whose electrons are spread evenly over the levels near the Fermi level,
 
     E = Σ f <ψ|H[n]|ψ> − double counting of n,    n = Σ f |ψ|²,
 
-an upper bound of what it leads to; relaxation (0.1 to 0.5 eV) mixes the order up, so the best few are tried.
+an upper bound of what it leads to; relaxation (0.05 to 0.1 eV) still mixes the order up, so the best few are tried.
 """
 
 from collections.abc import Sequence
@@ -19,15 +20,16 @@ from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.runs.open_shells.broken_symmetry import WHOLE
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.state import StartingPoint, State, wanted_bands
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.terms.energies import harris_energies
-from eigenwerk.io.paw.paw_xml import PawState
+from eigenwerk.io.paw.dataset import PawState
 from eigenwerk.linalg.products import inner
 from eigenwerk.units import HARTREE_EV
 
 NEAR = 2.0 / HARTREE_EV
 """Orbitals so near the Fermi level (hartree) may change their electrons."""
 
-MOST_JUDGED, MOST_TRIED = 24, 5
+MOST_JUDGED, MOST_TRIED = 60, 4
 """Choices whose energies are compared, those with the lowest sum of levels; those that are tried."""
 
 COLD = 0.1
@@ -35,6 +37,9 @@ COLD = 0.1
 
 COLD_STEPS = 20
 """Steps of a choice before it is judged."""
+
+EVEN, EVEN_STEPS = 0.5 / HARTREE_EV, 15
+"""Width of smearing (hartree) and steps of the state with evenly spread electrons."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +64,32 @@ def in_part(occ_skn: torch.Tensor) -> bool:
 def begun_cold(calculation: Calculation) -> Calculation:
     """The same, with which a choice begins."""
     given = calculation.parameters
-    brief = replace(given, width=COLD * given.width, max_steps=min(COLD_STEPS, given.max_steps), stress=False)
+    return _brief(calculation, replace(given, width=COLD * given.width, max_steps=min(COLD_STEPS, given.max_steps)))
+
+
+def evened_out(calculation: Calculation, moment: float) -> Calculation:
+    """The same with the electrons of each spin spread evenly over the levels near its Fermi level."""
+    given = calculation.parameters
+    held = round(moment) if given.fixed_moment is None else given.fixed_moment
+    steps = min(EVEN_STEPS, given.max_steps)
+    return _brief(calculation, replace(given, width=max(EVEN, given.width), max_steps=steps, fixed_moment=held))
+
+
+def _brief(calculation: Calculation, parameters: Parameters) -> Calculation:
+    brief = replace(parameters, stress=False)
     return replace(calculation, parameters=brief, made=Made(calculation.atoms))
 
 
 def other_choices(calculation: Calculation, state: State) -> list[Choice]:
-    """The most promising choices of orbitals besides that of a state, the lowest energy first.
+    """The most promising choices of orbitals, the lowest energy first; state: that of `evened_out`.
 
     Each spin keeps its number of electrons.  For collinear spins and one k-point.
     """
     eig_sn, occ_sn = state.eig_skn[:, 0], state.occupations.occ_skn[:, 0]
-    ways_s = [ways_of(eig_n, occ_n, state.occupations.fermi_level) for eig_n, occ_n in zip(eig_sn, occ_sn, strict=True)]
+    level_s = state.occupations.fermi_level_s
+    ways_s = [ways_of(eig_n, occ_n, level) for eig_n, occ_n, level in zip(eig_sn, occ_sn, level_s, strict=True)]
     all_ways = [(sum(cost for cost, _ in both), [filled for _, filled in both]) for both in product(*ways_s)]
-    # the first is that of the state itself
-    sorted_ways = sorted(all_ways, key=lambda one: one[0])[1 : MOST_JUDGED + 1]
+    sorted_ways = sorted(all_ways, key=lambda one: one[0])[:MOST_JUDGED]
     choices = [_choice(calculation, state, torch.stack(filled)[:, None]) for _, filled in sorted_ways]
     return sorted(choices, key=lambda one: one.energy)[:MOST_TRIED]
 
@@ -93,7 +110,7 @@ def ways_of(eig_n: torch.Tensor, occ_n: torch.Tensor, level: float) -> list[tupl
         filled_n[:below] = 1.0
         filled_n[list(chosen)] = 1.0
         ways.append((float(((filled_n - lowest_n) * eig_n).sum()), filled_n))
-    return sorted(ways, key=lambda one: one[0])[: MOST_JUDGED + 1]
+    return sorted(ways, key=lambda one: one[0])[:MOST_JUDGED]
 
 
 def _choice(calculation: Calculation, state: State, occ_skn: torch.Tensor) -> Choice:

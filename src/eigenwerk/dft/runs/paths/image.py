@@ -20,7 +20,7 @@ from eigenwerk.dft.runs.saving.output_folder import OutputFolder
 from eigenwerk.dft.runs.saving.saving import Saver
 from eigenwerk.dft.runs.stopping import StopRules
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.motion.mover import Report
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 from eigenwerk.parallel.runtime import Runtime

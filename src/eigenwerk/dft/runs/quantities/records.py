@@ -3,96 +3,79 @@
 This is the one place of the engine where results leave its own units.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from gpaw_data import datapath  # type: ignore[import-untyped]
 
 from eigenwerk import __version__
 from eigenwerk.dft.after.band_structure import BandStructure, band_structure, filled_bands_of
 from eigenwerk.dft.after.density_of_states import Counting, counting, density_of_states, energy_grid
 from eigenwerk.dft.after.fixed_potential import PointBands
 from eigenwerk.dft.after.projections import Projections
+from eigenwerk.dft.after.quantities import OF_IONIC_STEPS, ground_values
+from eigenwerk.dft.after.table import NOTHING
 from eigenwerk.dft.calculation import GroundState
-from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.filling.occupations import make_smearing, occupations_at
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.inputs.steps.motion import masses
 from eigenwerk.dft.inputs.steps.projections import kinds_of_l
 from eigenwerk.dft.runs.fixed_density import FixedDensity
+from eigenwerk.dft.runs.quantities.given import generation_of, incar_tags, species_of, tags_in_force, tetrahedra_of
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.terms.energies import Energies
-from eigenwerk.functionals.functional import SIGMA
-from eigenwerk.functionals.table import find_functional
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
+from eigenwerk.io.quantity import Values
 from eigenwerk.io.run_stamp import RunStamp
-from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
 from eigenwerk.io.vasp.output.record import (
     BandsRecord,
     DensityOfStates,
     FinalRecord,
     IonicStep,
-    KpointGeneration,
     ProjectionRecord,
     RunRecord,
-    SpeciesRecord,
     StepRecord,
-    TetrahedraRecord,
-    dataset_title,
 )
 from eigenwerk.io.vasp.output.weights.projections import BY_L, by_l, columns
-from eigenwerk.io.vasp.tags.base import show
 from eigenwerk.io.vasp.volumetric import Volumetric
 from eigenwerk.motion.mover import Report
-from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
+from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 
 @dataclass(frozen=True)
 class Observables:
-    """What a finished state has and one on the way does not, in hartree and bohr.
+    """What a finished state has and one on the way does not.
 
-    forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.  fields:
+    values: of the ground state (`after/quantities.py`, hartree and bohr) and of analyses (`after/table.py`).  fields:
     densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step;
     weightless, second: bands at the points of `BandRequest`; kept: the density that was kept, if one was, and main: its
-    bands; vacuum: levels in that of a slab, eV; dipole: moment by axis, e Å; core_potentials: in
-    eV; charged: corrections of a charged cell, eV; projections: of the orbitals on atoms; report: of whoever moves the
-    atoms; relaxed: that a relaxation has found what it was for.
+    bands; projections: of the orbitals on atoms; report: of whoever moves the atoms; relaxed: that a relaxation has
+    found what it was for.
     """
 
-    forces_av: np.ndarray | None = None
-    moment_a: np.ndarray | None = None
-    correction_av: np.ndarray | None = None
-    force_error: float | None = None
-    stress_vv: np.ndarray | None = None
-    pulay: float | None = None
+    values: Values = NOTHING
     fields: Mapping[str, Volumetric] = field(default_factory=dict)
     seconds: float | None = None
-    vacuum: VacuumLevels | None = None
-    core_potentials: CorePotentials | None = None
     weightless: PointBands | None = None
     second: PointBands | None = None
     kept: FixedDensity | None = None
     main: PointBands | None = None
     projections: Projections | None = None
-    dipole: Mapping[int, float] | None = None
     report: Report | None = None
-    charged: ChargedCell | None = None
     relaxed: bool = False
 
     @staticmethod
     def of(ground: GroundState, report: Report | None = None) -> "Observables":
         """What a ground state has, with what whoever moves the atoms says of it."""
-        return Observables(
-            ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
-            seconds=ground.seconds, projections=ground.projections, report=report,
-        )  # fmt: skip
+        values = ground_values(vars(ground)) | NOTHING
+        return Observables(values, seconds=ground.seconds, projections=ground.projections, report=report)
+
+    @property
+    def knows_forces(self) -> bool:
+        """Whether the ionic step is over."""
+        return self.values.get("forces_av") is not None
 
 
 def run_record(
@@ -111,7 +94,7 @@ def run_record(
     status: how the run ended, one sentence; start: when it began; converged: to be marked as the result; earlier: ionic
     steps before that of the state; stamp: the mark of files of this run.
     """
-    poscar, generation = inputs.poscar, _generation(inputs.kpoints)
+    poscar, generation = inputs.poscar, generation_of(inputs.kpoints)
     if inputs.motion is not None:  # displaced atoms have fewer operations than the start, and more k-points
         inputs = replace(inputs, parts=replace(inputs.parts, kpoints=state.system.basis.kpoints))
     kpoint_kc, weight_k = inputs.kpoints.point_kc, inputs.kpoints.weight_k
@@ -129,11 +112,11 @@ def run_record(
     return RunRecord(
         version=__version__, start=start, title=poscar.title, incar=incar_tags(inputs),
         parameters=tags_in_force(inputs), kpoint_kc=kpoint_kc, weight_k=weight_k,
-        symbols=poscar.symbols, species=tuple(_species_of(inputs, datasets)),
+        symbols=poscar.symbols, species=tuple(species_of(inputs, datasets)),
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)),
         final=final,
         generation=generation, poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
-        fields=observables.fields, relaxed=observables.relaxed, tetrahedra=_tetrahedra(inputs),
+        fields=observables.fields, relaxed=observables.relaxed, tetrahedra=tetrahedra_of(inputs),
         second=None if observables.second is None else _second(inputs, state, observables.second),
         angular_momenta=kinds_of_l(inputs.data),
     )  # fmt: skip
@@ -193,7 +176,7 @@ def _second(inputs: Inputs, state: State, bands: PointBands) -> BandsRecord:
     eig_skn, occ_skn = levels(state, bands)
     points = bands.kpoints
     return BandsRecord(
-        points.point_kc, points.weight_k, eig_skn, occ_skn, _generation(points), points.label_k,
+        points.point_kc, points.weight_k, eig_skn, occ_skn, generation_of(points), points.label_k,
         projection_record(inputs, bands.projections),
     )  # fmt: skip
 
@@ -202,6 +185,9 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
     """What a state says about one arrangement of the ions, in the units of files."""
     structure, energies, report = state.structure, state.energies, observables.report
     steps = tuple(step_record(step) for step in state.history)
+    values = observables.values.only(OF_IONIC_STEPS).in_files()
+    if inputs.parameters.spins == 1:
+        values["moment_a"] = None
     if inputs.fixed_density:
         steps = tuple(replace(step, density_residual=None) for step in steps)
     return IonicStep(
@@ -209,13 +195,9 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
         steps=steps, free_energy=energies.free * HARTREE_EV,
         energy_without_entropy=energies.internal * HARTREE_EV, energy_zero=energies.extrapolated * HARTREE_EV,
         converged=converged, components=components(energies),
-        forces_av=None if observables.forces_av is None else observables.forces_av * FORCE_EV_PER_ANGSTROM,
-        moment=state.moment, moment_a=observables.moment_a if inputs.parameters.spins == 2 else None,
+        moment=state.moment, **values,
         absolute_energy=energies.absolute_free * HARTREE_EV,
         velocities_av=_velocities(inputs, report),
-        force_error=None if observables.force_error is None else observables.force_error * FORCE_EV_PER_ANGSTROM,
-        stress_vv=None if observables.stress_vv is None else -observables.stress_vv * STRESS_KILOBAR,
-        pulay=None if observables.pulay is None else observables.pulay * STRESS_KILOBAR,
         seconds=observables.seconds, charge_xal=_charges(observables.projections, state),
         **({} if report is None else {name: getattr(report, name) for name in OF_REPORT}),
         lattice_kinetic=None if report is None else report.more.get("cell_kinetic"),
@@ -271,9 +253,7 @@ def _final(inputs: Inputs, state: State, observables: Observables, status: str) 
         fermi_level=state.occupations.fermi_level * HARTREE_EV,
         separate_levels=tuple(level * HARTREE_EV for level in state.occupations.separate_levels), eig_skn=eig_skn,
         occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
-        dos=_dos(inputs, eig_skn, projections), vacuum=observables.vacuum, dipole=observables.dipole,
-        charged=observables.charged,
-        core_potentials=observables.core_potentials,
+        dos=_dos(inputs, eig_skn, projections), values=observables.values.only(NOTHING.found),
         projections=projection_record(inputs, projections),
     )  # fmt: skip
 
@@ -321,79 +301,3 @@ def dos_counting(inputs: Inputs) -> Counting:
     parameters, kpoints = inputs.parameters, inputs.kpoints
     smearing = make_smearing(parameters.ismear, parameters.fixed_occupations, kpoints.tetrahedra)
     return counting(smearing, parameters.width * HARTREE_EV, kpoints.weight_k)
-
-
-def _species_of(inputs: Inputs, datasets: Mapping[str, PawDataset]) -> Iterator[SpeciesRecord]:
-    """With the masses that atoms move with, or would."""
-    first, mass_a = 0, masses(inputs.incar, inputs.poscar)
-    for run in inputs.poscar.species_runs:
-        yield _species(run, datasets, float(mass_a[first]))
-        first += run[1]
-
-
-def _species(run: tuple[str, int], datasets: Mapping[str, PawDataset], mass: float) -> SpeciesRecord:
-    symbol, count = run
-    data = datasets[symbol]
-    package = package_of(Path(data.file))
-    title = dataset_title(data.xc_type.upper() != "LDA", symbol, package, data.name, f"md5:{data.md5}")
-    return SpeciesRecord(count, symbol, mass, data.valence, title)
-
-
-def package_of(file: Path) -> str:
-    """Name and version of the package a data set comes from; 'own-file' for one of the user's."""
-    inside = file.resolve().is_relative_to(Path(datapath()).resolve())
-    return f"gpaw-data {version('gpaw-data')}" if inside else "own-file"
-
-
-def _tetrahedra(inputs: Inputs) -> TetrahedraRecord | None:
-    """As whole numbers of tetrahedra of one volume: six in each cell of a mesh, or as the KPOINTS file lists them; of
-    those that operations have turned, a fraction of that volume."""
-    kpoints, file = inputs.kpoints, inputs.kpoints_file
-    if kpoints.tetrahedra is None:
-        return None
-    listed = file is not None and file.tetrahedra is not None
-    total = int(file.tetrahedra[:, 0].sum()) if listed else 6 * kpoints.full_count  # type: ignore[union-attr, index]
-    share_T = kpoints.tetrahedra.weight_T * total
-    # at most 96 rotations and reversals have turned them
-    parts = next((n for n in range(1, 97) if np.abs(n * share_T - np.rint(n * share_T)).max() < 1e-6), 1)
-    rows_Tx = np.column_stack([np.rint(parts * share_T).astype(int), kpoints.tetrahedra.corner_Tc + 1])
-    return TetrahedraRecord(rows_Tx, 1 / (parts * total))
-
-
-def _generation(kpoints: KPoints) -> KpointGeneration | None:
-    if kpoints.line_k is not None:
-        per_line = int((kpoints.line_k == 0).sum())
-        end_kc = np.concatenate([kpoints.point_kc[::per_line], kpoints.point_kc[-1:]])
-        return KpointGeneration("listgenerated", per_line=per_line, end_kc=end_kc)
-    if kpoints.mesh is None:
-        return None
-    kind = "Monkhorst-Pack" if kpoints.source.startswith("Monkhorst-Pack") else "Gamma"
-    return KpointGeneration(kind, kpoints.mesh, kpoints.shift)
-
-
-def incar_tags(inputs: Inputs) -> dict[str, Any]:
-    """The tags as the user set them, in forms that files can hold."""
-    return {tag: _plain(value) for tag, value in inputs.incar.values.items()}
-
-
-def tags_in_force(inputs: Inputs) -> dict[str, Any]:
-    """All tags with the values that acted; what the engine was given wins over what was written."""
-    parameters = inputs.parameters
-    tags = {setting.tag: _plain(setting.value) for setting in inputs.settings if setting.value is not None}
-    tags |= {
-        "ENCUT": parameters.cutoff * HARTREE_EV, "NBANDS": parameters.bands, "NELECT": parameters.electrons,
-        "ISPIN": parameters.spins, "NELM": parameters.max_steps, "PREC": parameters.precision,
-        "EDIFF": parameters.energy_tolerance * HARTREE_EV, "ISMEAR": parameters.ismear,
-        "SIGMA": parameters.width * HARTREE_EV,
-    }  # fmt: skip
-    if SIGMA not in find_functional(parameters.functional, parameters.hybrid).ingredients:
-        tags["GGA"] = ""  # readers take any other word for a gradient functional
-    return tags
-
-
-def _plain(value: object) -> Any:
-    """Numbers, words and flat lists as they are, everything else as it would be written in INCAR."""
-    if isinstance(value, bool | int | float | str):
-        return value
-    flat = isinstance(value, tuple | list) and all(isinstance(entry, bool | int | float | str) for entry in value)
-    return list(value) if flat and value else show(value)  # type: ignore[call-overload]

@@ -6,7 +6,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,10 @@ import numpy as np
 
 from eigenwerk.dft.after.band_gap import BandGap
 from eigenwerk.dft.after.band_structure import BandStructure
-from eigenwerk.dft.crystal.tetrahedra import CORRECTED
 from eigenwerk.dft.inputs.steps.motion import RELAXATION
+from eigenwerk.io.quantity import Inside, Values
 from eigenwerk.io.run_stamp import RunStamp
-from eigenwerk.io.vasp.output.potentials import ChargedCell, VacuumLevels
-from eigenwerk.io.vasp.output.record import IonicStep, ProjectionRecord, StepRecord
+from eigenwerk.io.vasp.output.record import IonicStep, ProjectionRecord, RunRecord, StepRecord
 from eigenwerk.io.vasp.output.weights.projections import L_COLUMNS
 
 if TYPE_CHECKING:
@@ -87,84 +85,114 @@ class IonicHistory:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class RunResult:
-    """One finished, unconverged or interrupted calculation.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunSummary:
+    """What is known of the way of a run, apart from its physics.
 
-    status: how it ended, one sentence; interrupted: stopped by a signal.  free_energy, energy_zero (extrapolated to
-    zero smearing) and energy_without_entropy: eV, relative to the atoms of the data sets; absolute_energy: the free
-    energy with all electrons of frozen cores, eV; components: its parts.  fermi_level: eV, between filled and empty
-    states of both spins; separate_levels: those of each where NUPDOWN leaves none between, of which it is the higher
-    one, else empty.  eig_skn: eV; occ_skn: 0 to 1.  forces_av: (a, 3) eV/Angstrom, None if not computed; they mean
-    little unless `converged`. force_error: estimate of their largest error from the density not being self-consistent.
-    stress_vv: (3, 3) GPa, positive where the cell wants to shrink, None if not asked for; pulay_pressure: what waves
-    beyond the cutoff would add to the pressure, with a minus sign, GPa, an estimate.
-    moment: total, Bohr magnetons, moment_a inside the augmentation spheres; None without
-    spin. steps: the way to self-consistency. notes: where the start came from, files that could not be written;
-    warnings: about the result. advice: what to try next if not converged. seconds: wall time; threads: of the
-    processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`. files: by name, in
-    folder; stamp: the mark that they have in common. ground_state: the engine's own quantities in hartree and bohr,
-    None after an interruption or with a fixed density.  fixed_density: the density was kept, so that energies mean
-    something for a mesh at most, and forces and stress of a path are those of the run that made it; bands: along a
-    path or at a second list of k-points, if asked for.
-    vacuum: potential in that of a slab, or None.  charges: electrons of the atoms, and projections: of the orbitals on
-    them; None unless LORBIT asks for them, and on ranks of other k-groups than the first.
-    dipole: moment by axis from 0, e Å, where a correction was asked for; charged: of a cell with a net charge.
-    core_potentials_eV: electrostatic potential at each atom, (a,), of electrons, as in OUTCAR.
-    ionic_history: of atoms that move, or None: what else is here then belongs to the last ionic step.
-    electrons_converged: in that, whatever the atoms did; None where it is what `converged` says.
+    converged: all that it was for was reached; interrupted: stopped by a signal.  notes: where the start came from,
+    files that could not be written; warnings: about the result; advice: what to try next if not converged.  seconds:
+    wall time; trace: `Trace.as_dict()`; files: by name, in folder.  fixed_density: the density was kept, so that
+    energies mean something for a mesh at most, and forces and stress of a path are those of the run that made it;
+    bands: along a path or at a second list of k-points, if asked for.  ionic_history: of atoms that move, or None.
     """
 
     converged: bool
     interrupted: bool
-    status: str
-    symbols: tuple[str, ...]
-    free_energy: float
-    energy_zero: float
-    energy_without_entropy: float
-    absolute_energy: float
-    components: Mapping[str, float]
-    fermi_level: float
-    gap: BandGap
-    kpoint_kc: np.ndarray
-    weight_k: np.ndarray
-    eig_skn: np.ndarray
-    occ_skn: np.ndarray
-    forces_av: np.ndarray | None
-    force_error: float | None
-    stress_vv: np.ndarray | None
-    pulay_pressure: float | None
-    moment: float | None
-    moment_a: np.ndarray | None
-    steps: tuple[StepRecord, ...]
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
-    advice: tuple[str, ...]
     seconds: float
-    threads: int
-    fft: str
     trace: Mapping[str, Any]
     files: Mapping[str, Path]
     unwritten: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
     folder: Path = Path()
-    stamp: RunStamp | None = None
-    vacuum: VacuumLevels | None = None
-    dipole: Mapping[int, float] | None = None
-    charged: ChargedCell | None = None
-    core_potentials_eV: np.ndarray | None = None
-    ground_state: "GroundState | None" = field(default=None, repr=False)
     fixed_density: bool = False
     bands: BandStructure | None = field(default=None, repr=False)
-    charges: SphereCharges | None = None
-    projections: ProjectionRecord | None = field(default=None, repr=False)
     ionic_history: IonicHistory | None = field(default=None, repr=False)
-    electrons_converged: bool | None = None
-    separate_levels: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunResult(RunSummary):
+    """One finished, unconverged or interrupted calculation.
+
+    record: what its files were made of, but fields and orbitals; where atoms move, the last ionic step is meant by all
+    that follows.  gap: between bands; charges: electrons of the atoms, None unless LORBIT asks for them, and on ranks
+    of other k-groups than the first; threads: of the processor; fft: whose FFTs made orbitals (FFTW or PyTorch).
+    ground_state: the engine's own quantities in hartree and bohr, None after an interruption or with a fixed density.
+    """
+
+    record: RunRecord = field(repr=False)
+    gap: BandGap
+    charges: SphereCharges | None
+    threads: int
+    fft: str
+    ground_state: "GroundState | None" = field(default=None, repr=False)
+
+    status = Inside[str]("record.final.status")
+    """How it ended, one sentence."""
+    symbols = Inside[tuple[str, ...]]("record.symbols")
+    """Elements of the atoms."""
+    stamp = Inside[RunStamp | None]("record.stamp")
+    """The mark that its files have in common."""
+    free_energy = Inside[float]("record.last.free_energy")
+    """eV, relative to the atoms of the data sets, as the next two."""
+    energy_zero = Inside[float]("record.last.energy_zero")
+    """Extrapolated to zero smearing."""
+    energy_without_entropy = Inside[float]("record.last.energy_without_entropy")
+    """Without -TS."""
+    absolute_energy = Inside[float]("record.last.absolute_energy")
+    """Free energy with all electrons of frozen cores, eV."""
+    fermi_level = Inside[float]("record.final.fermi_level")
+    """eV, between filled and empty states of both spins; see `separate_levels`."""
+    separate_levels = Inside[tuple[float, ...]]("record.final.separate_levels")
+    """Fermi levels of both spins where NUPDOWN leaves none between (`fermi_level` is the higher), else empty."""
+    kpoint_kc = Inside[np.ndarray]("record.kpoint_kc")
+    """In reciprocal lattice vectors."""
+    weight_k = Inside[np.ndarray]("record.weight_k")
+    """With sum one."""
+    eig_skn = Inside[np.ndarray]("record.final.eig_skn")
+    """eV."""
+    occ_skn = Inside[np.ndarray]("record.final.occ_skn")
+    """0 to 1."""
+    steps = Inside[tuple[StepRecord, ...]]("record.last.steps")
+    """The way to self-consistency."""
+    forces_av = Inside[np.ndarray | None]("record.last.forces_av")
+    """(a, 3) eV/Angstrom, None if not computed; they mean little unless `reliable`."""
+    force_error = Inside[float | None]("record.last.force_error")
+    """Estimate of the largest error of forces from the density not being self-consistent."""
+
+    @property
+    def stress_vv(self) -> np.ndarray | None:
+        """(3, 3) GPa, positive where the cell wants to shrink, None if not asked for."""
+        stress_vv = self.record.last.stress_vv
+        return None if stress_vv is None else -stress_vv / 10
+
+    @property
+    def pulay_pressure(self) -> float | None:
+        """What waves beyond the cutoff would add to the pressure, with a minus sign, GPa, an estimate."""
+        pulay = self.record.last.pulay
+        return None if pulay is None else pulay / 10
+
+    moment = Inside[float | None]("record.last.moment")
+    """Total, Bohr magnetons; None without spin."""
+    moment_a = Inside[np.ndarray | None]("record.last.moment_a")
+    """Inside the augmentation spheres; None without spin."""
+    values = Inside[Values]("record.final.values")
+    """What analyses of the state have found (`after/table.py`), by names."""
+
+    @property
+    def core_potentials_eV(self) -> np.ndarray | None:
+        """Electrostatic potential at each atom, (a,), of electrons, as in OUTCAR."""
+        core = self.values.get("core_potentials")
+        return None if core is None else np.asarray(core.value_a)
+
+    projections = Inside[ProjectionRecord | None]("record.final.projections")
+    """Of the orbitals on atoms; None unless LORBIT asks for them."""
 
     @property
     def reliable(self) -> bool:
         """Whether energies, forces and stress mean something: the electrons converged, in the last ionic step."""
-        return self.converged if self.electrons_converged is None else self.electrons_converged
+        return self.converged if self.ionic_history is None else self.record.last.converged
 
     @property
     def entropy_term(self) -> float:
@@ -202,15 +230,12 @@ class RunResult:
                 "without_entropy": self.energy_without_entropy,
                 "entropy_term": self.entropy_term,
                 "absolute_free": self.absolute_energy,
-                "components": dict(self.components),
+                "components": dict(self.record.last.components),
             },
             "fermi_level_eV": self.fermi_level,
             "fermi_levels_of_spins_eV": list(self.separate_levels) or None,
             "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct, "kind": self.gap.kind},
-            "vacuum": None if self.vacuum is None else _vacuum(self.vacuum, self.fermi_level),
-            "dipole_eA": None if self.dipole is None else {str(axis + 1): p for axis, p in self.dipole.items()},
-            "charged_cell": None if self.charged is None else _charged(self.charged),
-            "core_potentials_eV": _listed(self.core_potentials_eV),
+            **self.values.documents(self.fermi_level),
             "moment_muB": self.moment,
             "moment_per_atom_muB": _listed(self.moment_a),
             "spheres": _spheres(self.charges),
@@ -258,25 +283,6 @@ def _ionic(number: int, step: IonicStep) -> dict[str, Any]:
     return found | ({"remarks": list(step.remarks)} if step.remarks else {})
 
 
-def _vacuum(vacuum: VacuumLevels, fermi_level: float) -> dict[str, Any]:
-    levels = [vacuum.below, vacuum.above]
-    return {
-        "axis": vacuum.axis + 1, "thickness_A": vacuum.thickness, "levels_eV": levels,
-        "work_functions_eV": [level - fermi_level for level in levels],
-    }  # fmt: skip
-
-
-def _charged(cell: ChargedCell) -> dict[str, Any]:
-    return {
-        "charge_e": cell.charge, "madelung_constant": cell.madelung, "length_A": cell.length,
-        "dielectric_constant": cell.epsilon, "background_eV": cell.background,
-        "corrections_not_in_the_energies_eV": {
-            "monopole": cell.monopole, "quadrupole": cell.quadrupole, "potential_alignment": cell.alignment,
-        },
-        "potential_shift_eV": cell.potential_shift,
-    }  # fmt: skip
-
-
 def _spheres(charges: SphereCharges | None) -> dict[str, Any] | None:
     if charges is None:
         return None
@@ -289,60 +295,3 @@ def _spheres(charges: SphereCharges | None) -> dict[str, Any] | None:
 
 def _listed(array: np.ndarray | None) -> list[Any] | None:
     return None if array is None else np.asarray(array).tolist()
-
-
-# -- what to try next --------------------------------------------------------------------------------------------------
-
-
-LAST_CHANGES, ROUNDING = 5, 1e-9
-"""Steps of which none changed the free energy by more, eV: there is nothing left to converge."""
-
-def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """What to change in INCAR when self-consistency was not reached, most promising first.
-
-    steps: all steps; tags: the tags in force; warnings: of the occupations.
-    """
-    ideas = ["first of all more bands: see the warning"] if any("NBANDS" in text for text in warnings) else []
-    limit = max(2 * int(tags["NELM"]), 60)
-    if _falls(steps):
-        ideas.append(f"it was still getting better: set ISTART = 1 to go on from eigenwerk.h5, and NELM = {limit}")
-        return tuple(ideas)
-    small = max((abs(step.change) for step in steps[-LAST_CHANGES:]), default=inf)
-    if small <= ROUNDING:
-        ideas.append(
-            f"nothing is left to converge: each of the last {LAST_CHANGES} steps changed the free energy by at most "
-            f"{small:.0e} eV, which is rounding. Set EDIFF = 1E-8 (it was {float(tags['EDIFF']):g})"
-        )
-        return tuple(ideas)
-    if int(tags["ISMEAR"]) in CORRECTED:
-        ideas.append(
-            f"tetrahedra without Blöchl's correction, which jumps where tetrahedra are large: ISMEAR = "
-            f"{int(tags['ISMEAR']) + 1}, or a denser mesh in KPOINTS"
-        )
-    amix = float(tags.get("AMIX", 0.4))
-    ideas.append(f"smaller steps of the density: AMIX = {_half(amix, 0.1):g} (it was {amix:g})")
-    if int(tags["ISPIN"]) == 2:
-        magnetic = float(tags.get("AMIX_MAG", 1.6))
-        ideas.append(
-            f"smaller steps of the magnetisation: AMIX_MAG = {_half(magnetic, 0.2):g} (it was {magnetic:g}), and "
-            "MAGMOM nearer to the moments expected"
-        )
-    if float(tags["SIGMA"]) < 0.1 and int(tags["ISMEAR"]) >= -1:
-        ideas.append(f"in a metal, a wider smearing: ISMEAR = 1 with SIGMA = 0.2 (SIGMA was {float(tags['SIGMA']):g})")
-    ideas.append("in a long cell or slab, a larger BMIX = 2 against charge that sloshes")
-    return tuple(ideas)
-
-
-def _falls(steps: tuple[StepRecord, ...], window: int = 6) -> bool:
-    """Whether the density residual of the last steps is well below that of those before."""
-    residuals = [step.density_residual for step in steps if step.density_residual is not None]
-    if len(residuals) < window:
-        return True
-    half = window // 2
-    best = min(residuals[-half:])
-    # a cycle falls again and again, and never lower
-    return best < 0.7 * min(residuals[-window:-half]) and best == min(residuals)
-
-
-def _half(value: float, least: float) -> float:
-    return max(round(value / 2, 3), min(least, value))

@@ -28,14 +28,8 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.steps.bands import PATH_FILE
 from eigenwerk.dft.inputs.steps.field_files import wants_wavecar
-from eigenwerk.dft.runs.quantities.records import (
-    Observables,
-    incar_tags,
-    ionic_step,
-    run_record,
-    structure_of_bands,
-    tags_in_force,
-)
+from eigenwerk.dft.runs.quantities.given import incar_tags, tags_in_force
+from eigenwerk.dft.runs.quantities.records import Observables, ionic_step, run_record, structure_of_bands
 from eigenwerk.dft.runs.resources import basis_record, resources
 from eigenwerk.dft.runs.run_report import doubts_about, run_report
 from eigenwerk.dft.runs.saving.checkpoint import projections_tree, state_tree
@@ -200,7 +194,7 @@ class Saver:
         record = run_record(
             self.inputs, self.calculation.datasets, state, observables, status, self.start,
             # forces are known of an ionic step that is over
-            converged=(finished or observables.forces_av is not None) and state.converged, earlier=self.earlier,
+            converged=(finished or observables.knows_forces) and state.converged, earlier=self.earlier,
             stamp=RunStamp(self.folder.run, next(self._saves)),
         )  # fmt: skip
         record = replace(
@@ -354,10 +348,9 @@ class Saver:
             "converged": record.last.converged, "words": record.final.status, "events": state.events,
         }  # fmt: skip
         tree["results"] = {
-            "forces_av": observables.forces_av, "moment_a": observables.moment_a,
-            "forces_reliable": record.last.converged and observables.forces_av is not None,
-            "force_correction_av": observables.correction_av, "force_error": observables.force_error,
-            "stress_vv": observables.stress_vv,
+            "forces_reliable": record.last.converged and observables.knows_forces,
+            "force_correction_av": observables.values.get("correction_av"),
+            **{name: observables.values.get(name) for name in ("forces_av", "moment_a", "force_error", "stress_vv")},
         }  # fmt: skip
         tree["projections"] = projections_tree(observables.projections)
         tree["ionic_steps"] = ionic_steps_tree(record.ionic_steps)

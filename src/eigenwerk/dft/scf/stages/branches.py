@@ -7,7 +7,7 @@ import numpy as np
 
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.settings.dataset import hund_moment
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.units import HARTREE_EV
 
 STOOD, LEFT = 0.3, 3.0

@@ -12,7 +12,7 @@ import torch
 
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.units import HARTREE_EV
 
 TOO_MANY, TOO_FEW = 1.5, -0.25

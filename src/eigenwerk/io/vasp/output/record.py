@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from eigenwerk.io.quantity import NO_VALUES, Values
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.input.poscar import Poscar
-from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
 from eigenwerk.io.vasp.output.weights.projections import F
 from eigenwerk.io.vasp.output.xml.vibrations import VibrationRecord
 from eigenwerk.io.vasp.volumetric import Volumetric
@@ -251,11 +251,8 @@ class FinalRecord:
     fermi_level in eV; separate_levels: those of both spins where none lies between filled and empty states of both (a
     moment that is held); fermi_level is then the higher one.  eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1
     per state of one spin, also without spin polarisation.  status: one sentence for people.  `dos` is needed because
-    readers find the Fermi level in that block only.  vacuum: of a slab, or None.  projections: on atoms, or None; with
-    them the density of states has parts.
-    core_potentials: or None.  charged: of a cell with a net charge, or None.
-    dipole: moment by axis (from 0), from negative to positive charge, electrons times Angstrom, or None where no
-    correction was asked for.
+    readers find the Fermi level in that block only.  projections: on atoms, or None; with them the density of states
+    has parts.  values: of the analyses of the state.
     """
 
     fermi_level: float
@@ -263,11 +260,8 @@ class FinalRecord:
     occ_skn: np.ndarray
     status: str
     dos: DensityOfStates
-    vacuum: VacuumLevels | None = None
-    core_potentials: CorePotentials | None = None
     projections: ProjectionRecord | None = None
-    dipole: Mapping[int, float] | None = None
-    charged: ChargedCell | None = None
+    values: Values = NO_VALUES
     separate_levels: tuple[float, ...] = ()
 
 

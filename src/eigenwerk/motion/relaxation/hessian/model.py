@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.hessian.internal import Coordinates, internal_coordinates
+from eigenwerk.motion.relaxation.hessian.internal import Coordinates, Rows, internal_coordinates
 from eigenwerk.motion.relaxation.hessian.products import HessianProducts
-from eigenwerk.motion.relaxation.hessian.rows import Rows
 
 FLOOR = 0.4
 """eV/Å², added for each atom: no direction is flat."""

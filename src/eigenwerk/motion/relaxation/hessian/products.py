@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from eigenwerk.motion.relaxation.hessian.rows import Rows
+from eigenwerk.motion.relaxation.hessian.internal import Rows
 
 Apply = Callable[[np.ndarray], np.ndarray]
 

@@ -6,8 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eigenwerk.io.quantity import Quantity, Values
 from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
 from eigenwerk.io.vasp.output.potentials import CorePotentials, VacuumLevels
+
+VACUUM, CORE = (Quantity(name, "eV") for name in ("vacuum", "core_potentials"))
 
 
 @pytest.fixture
@@ -148,7 +151,7 @@ def test_a_run_on_its_way_has_no_results_yet(written):
 
 
 def test_pymatgen_reads_vacuum_levels(written, make_record):
-    final = replace(make_record().final, vacuum=VacuumLevels(2, 12.0, 4.25, 3.5))
+    final = replace(make_record().final, values=Values({VACUUM: VacuumLevels(2, 12.0, 4.25, 3.5)}))
     run = _pymatgen(written(final=final)[0])
     run.read_vacuum_potentials()
     assert (run.data["vacuum_potential_upper"], run.data["vacuum_potential_lower"]) == (4.25, 3.5)
@@ -157,7 +160,8 @@ def test_pymatgen_reads_vacuum_levels(written, make_record):
 def test_pymatgen_reads_potentials_at_cores(written, make_record):
     """Beside vacuum levels, and on more than one line."""
     core = CorePotentials(np.array([-83.624, -7.5, -123.45678]), {"Mg": 0.9892, "O": 0.7215})
-    final = replace(make_record().final, vacuum=VacuumLevels(2, 12.0, 4.25, 3.5), core_potentials=core)
+    values = Values({VACUUM: VacuumLevels(2, 12.0, 4.25, 3.5), CORE: core})
+    final = replace(make_record().final, values=values)
     assert _pymatgen(written(final=final)[0]).read_avg_core_poten() == [[-83.624, -7.5, -123.4568]]
 
 

@@ -44,13 +44,14 @@ def eigenvalues(record: RunRecord) -> Iterator[str]:
     The upper side of a slab has that part of the vacuum in front of it where the coordinate is smaller.
     """
     final = record.final
-    if final.vacuum is not None:
-        levels = final.vacuum.below, final.vacuum.above
+    vacuum, charged, core = (final.values.get(name) for name in ("vacuum", "charged", "core_potentials"))
+    if vacuum is not None:
+        levels = vacuum.below, vacuum.above
         yield "\n vacuum level on the upper side and lower side of the slab {:14.6f} {:14.6f}\n".format(*levels)
-    if final.charged is not None:
-        yield from _charged(final.charged)
-    if final.core_potentials is not None:
-        yield from _core_potentials(final.core_potentials)
+    if charged is not None:
+        yield from _charged(charged)
+    if core is not None:
+        yield from _core_potentials(core)
     yield f"\n E-fermi : {final.fermi_level:15.8f}\n"
     if final.separate_levels:
         yield "  of both spins, no level separates both : {:15.8f} {:15.8f}\n".format(*final.separate_levels)

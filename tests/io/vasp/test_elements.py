@@ -3,8 +3,7 @@
 import pytest
 from ase.data import atomic_masses, atomic_numbers
 
-from eigenwerk.io.vasp.elements import SYMBOLS
-from eigenwerk.io.vasp.output.masses import MASSES
+from eigenwerk.io.vasp.elements import MASSES, SYMBOLS
 
 
 def test_every_element_has_its_mass():

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from eigenwerk.ncci.interleaved import SIZES, by_blocks
+from eigenwerk.ncci.device_arrays import SIZES, by_blocks
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 11, 17])

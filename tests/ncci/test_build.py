@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.ncci.ranks.common_pairs import ARRAYS, common_pairs
+from eigenwerk.ncci.build import BLOCK_ARRAYS, common_pairs
 from random_pairs import no_core_basis, random_pairs
 
 
@@ -20,7 +20,7 @@ def pairs_in_common(world, space):
     for kind, blocks in wanted.blocks.items():
         assert found.numbers(kind) == wanted.numbers(kind) and len(found.blocks[kind]) == len(blocks)
         for one, other in zip(found.blocks[kind], blocks, strict=True):
-            for name in ARRAYS:
+            for name in BLOCK_ARRAYS:
                 assert np.array_equal(getattr(one, name), getattr(other, name))
                 assert getattr(one, name).dtype == getattr(other, name).dtype
     return len(made)

@@ -6,9 +6,8 @@ import pytest
 from eigenwerk.ncci.interaction.angular import intrinsic_spin, isospin, orbital_spin, total_spin
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
 from eigenwerk.ncci.interaction.radii import point_radii, squared_distances
-from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.relative_motion.coupling import couple
-from eigenwerk.ncci.interaction.relative_motion.jisp16 import jisp16
+from eigenwerk.ncci.interaction.relative_motion.potentials import coulomb, jisp16
 from eigenwerk.ncci.interaction.two_body import SPECIES
 from scattering import hamiltonian
 
