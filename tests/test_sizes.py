@@ -17,7 +17,7 @@ MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
 MOST_LINES = 84343
-MOST_FILES = 702
+MOST_FILES = 709
 MOST_TRACKED = 1504
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
