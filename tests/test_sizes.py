@@ -18,7 +18,7 @@ MOST_IMPORTS = 25
 
 MOST_LINES = 84343
 MOST_FILES = 709
-MOST_TRACKED = 1510
+MOST_TRACKED = 1511
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {
