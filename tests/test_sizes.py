@@ -16,21 +16,19 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 84395
-MOST_FILES = 695
-MOST_TRACKED = 1495
+MOST_LINES = 84557
+MOST_FILES = 702
+MOST_TRACKED = 1505
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
 
 LONG_FUNCTIONS: dict[str, int] = {
-    "eigenwerk.dft.inputs.builder:_bands": 79,
     "eigenwerk.dft.runs.run:run_inputs": 66,
 }
 
 MANY_IMPORTS: dict[str, int] = {
-    "eigenwerk.dft.inputs.builder": 42,
-    "eigenwerk.dft.inputs.inputs": 26,
+    "eigenwerk.dft.calculation": 26,
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
     "eigenwerk.dft.runs.saving.saving": 29,
 }

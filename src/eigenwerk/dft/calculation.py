@@ -16,8 +16,8 @@ from eigenwerk.dft.crystal.symmetry import deviation
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density.density import Density, moment_per_atom, starting_density
 from eigenwerk.dft.density.symmetrise import UNSYMMETRIC, Symmetriser, make_symmetriser
+from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
-from eigenwerk.dft.exchange.one_centre import OneCentreExchange
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.cycle import Cycle, StepCallback, together
 from eigenwerk.dft.scf.cycle_settings import ScfSettings
@@ -27,7 +27,8 @@ from eigenwerk.dft.scf.stages.stage import CycleScene
 from eigenwerk.dft.scf.start.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.state import StartingPoint, State, System
 from eigenwerk.dft.settings.parameters import Parameters
-from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
+from eigenwerk.dft.terms.builder import PotentialBuilder
+from eigenwerk.dft.terms.term import Scene
 from eigenwerk.dft.waves_and_atoms import atoms_of, waves_of
 from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
@@ -132,20 +133,20 @@ class Calculation:
         """PAW tables on the basis."""
         return atoms_of(self.parameters, self.basis, self.datasets) if self.made is None else self.made.atoms
 
-    @cached_property
-    def builder(self) -> PotentialBuilder:
-        """Density -> potential, for densities with the symmetry of the k-points."""
-        given, hybrid = self.parameters, self.parameters.hybrid
-        terms = make_terms(given, self.atoms, self.kpoints.symmetry)
-        if hybrid is not None and self.exchange is not None:
-            more = given.pair_precision, given.core_screened
-            terms += [OneCentreExchange(self.atoms, hybrid.fraction, hybrid.screening, *more), self.exchange]
-        return PotentialBuilder(self.atoms, terms)
+    @property
+    def scene(self) -> Scene:
+        """What the terms of the energy are made for: densities with the symmetry of the k-points."""
+        return Scene(self.atoms, self.parameters, self.kpoints.symmetry)
 
     @cached_property
+    def builder(self) -> PotentialBuilder:
+        """Density -> potential, for such densities."""
+        return potential_builder(self.scene)
+
+    @property
     def exchange(self) -> ExactExchange | None:
         """The exact exchange between orbitals, None without."""
-        return ExactExchange.of(self.parameters, self.atoms)
+        return self.builder.term(ExactExchange)
 
     @cached_property
     def settings(self) -> ScfSettings:

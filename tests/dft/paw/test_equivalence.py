@@ -7,8 +7,9 @@ import torch
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.density.symmetrise import make_symmetriser
+from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.paw.equivalence import equivalent_atoms, projector_rotation
-from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
+from eigenwerk.dft.terms.term import Scene
 from eigenwerk.units import BOHR_ANGSTROM
 
 HCP = [[2.95, 0, 0], [-1.475, 1.475 * np.sqrt(3), 0], [0, 0, 4.68]]
@@ -48,7 +49,7 @@ def test_potential_of_a_symmetric_density_is_that_of_every_atom_on_its_own(case)
     """
     calc, density, _ = case
     alone, shared = (
-        PotentialBuilder(calc.atoms, make_terms(calc.parameters, calc.atoms, symmetry))(density)
+        potential_builder(Scene(calc.atoms, calc.parameters, symmetry))(density)
         for symmetry in (None, calc.kpoints.symmetry)
     )
     cubic = np.allclose(np.abs(calc.kpoints.symmetry.rotation_ovv).max(axis=2), 1)

@@ -15,8 +15,8 @@ from eigenwerk.dft.crystal.kpoints import explicit, mesh_kpoints
 from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import subgroup
-from eigenwerk.dft.inputs import builder as builder
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.inputs.steps import points
 from eigenwerk.dft.inputs.steps.kpoints import kpoints_of_file
 from eigenwerk.dft.runs.run import run_folder
 from eigenwerk.functionals.hybrid import Hybrid
@@ -223,7 +223,7 @@ def of_old(tmp_path, monkeypatch):
     folder.mkdir()
     write(folder, "")
     with monkeypatch.context() as patched:
-        patched.setattr(builder, "kpoints_of_file", lambda *given: kpoints_of_file(*given).of_kept_operations())
+        patched.setattr(points, "kpoints_of_file", lambda *given: kpoints_of_file(*given).of_kept_operations())
         found = run_folder(folder)
     assert np.abs(found.forces_av).max() > 0.01
     return folder

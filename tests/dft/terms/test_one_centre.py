@@ -12,7 +12,7 @@ from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.shape import radial
 from eigenwerk.dft.spin.form import COLLINEAR, OF_ISPIN
-from eigenwerk.dft.terms.one_centre import NAMES, OneCentre, OnsiteTerms, atom_batches, onsite_energies
+from eigenwerk.dft.terms.one_centre import OneCentre, OnsiteTerms, atom_batches, onsite_energies
 from eigenwerk.dft.xc.evaluation import energy_density
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.parallel.runtime import Runtime
@@ -38,7 +38,7 @@ def occupancies(table, spins, atoms=2, size=0.03, seed=3):
 
 
 class Solved(NamedTuple):
-    """What a species has: energies of `NAMES`, and the derivative."""
+    """What a species has: energies of `OneCentre.words`, and the derivative."""
 
     part_e: torch.Tensor
     dH_saij: torch.Tensor
@@ -54,7 +54,7 @@ def total(result):
 
 
 def parts(result):
-    return dict(zip(NAMES, result.part_e.tolist(), strict=True))
+    return dict(zip(OneCentre.words, result.part_e.tolist(), strict=True))
 
 
 def rotated(table, occupancy_saij, turn_vv):

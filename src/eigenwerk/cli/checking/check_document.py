@@ -81,7 +81,7 @@ def problem_list(problems: list[Problem]) -> list[Document]:
 
 def band_lists(inputs: Inputs) -> list[Document]:
     """Lists of k-points whose bands come besides: in words, and how many points."""
-    lists = () if inputs.parts.bands is None else inputs.parts.bands.lists
+    lists = () if inputs.parts.requested is None else inputs.parts.requested.lists
     return [{"source": kpoints.source, "points": len(kpoints.point_kc)} for kpoints in lists]
 
 

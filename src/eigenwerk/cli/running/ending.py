@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
 from eigenwerk.cli.moving.path import path_picture, path_summary
@@ -18,14 +17,12 @@ from eigenwerk.dft.runs.paths.report import JSON_FORMAT as PATH_FORMAT
 from eigenwerk.dft.runs.paths.report import JSON_VERSION as PATH_VERSION
 from eigenwerk.dft.runs.paths.report import PathResult
 from eigenwerk.dft.runs.quantities.report import JSON_FORMAT, JSON_VERSION, RunResult
+from eigenwerk.dft.settings.same import SAME_START, apart
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 from eigenwerk.view.plot_process import PlotProcess
-
-SAME = 1e-5
-"""Å, and fractions of a cell: places that differ by less are the same."""
 
 PLOT_FILE, BANDS_PLOT = "convergence.png", "bands.png"
 
@@ -61,9 +58,9 @@ def end_if_over(path: Path, inputs: Inputs, options: RunOptions) -> None:
     motion, status = found.get("motion"), found.get("status") or {}
     over = motion.get("finished") if isinstance(motion, dict) else status.get("converged")
     if over is True and not isinstance(motion, dict) and not inputs.images:
-        over = inputs.motion is None and not inputs.changes_since(found.get("parameters") or {})
+        over = inputs.motion is None and not inputs.differences(found)
         lacking = bool(inputs.bands.lists) and not (path.parent / BANDS).is_file()
-        over = over and not lacking and not inputs.other_point(found)
+        over = over and not lacking
     if over is not True:
         return
     words = (motion or {}).get("status") or status.get("words")
@@ -91,11 +88,10 @@ def end_if_over(path: Path, inputs: Inputs, options: RunOptions) -> None:
 def _changes(inputs: Inputs, found: Mapping[str, Any], motion: Mapping[str, Any]) -> list[str]:
     """Tags and files by which a run whose atoms moved would now be another one."""
     before, steps, start = found.get("parameters"), motion.get("steps"), inputs.structure
-    changes = inputs.changes_since(before) if isinstance(before, dict) else []  # the state of a path has none
+    changes = inputs.other_settings(before) if isinstance(before, dict) else []  # the state of a path has none
     if isinstance(steps, dict) and len(steps["scaled_ac"]):
-        away_ac = np.asarray(steps["scaled_ac"][0]) - start.scaled_ac
-        strain_cv = np.asarray(steps["lattice_cv"][0]) - start.lattice_cv * BOHR_ANGSTROM
-        if max(np.abs(strain_cv).max(), np.abs(away_ac - np.round(away_ac)).max()) > SAME:
+        first = {"lattice_cv": steps["lattice_cv"][0] / BOHR_ANGSTROM, "scaled_ac": steps["scaled_ac"][0]}
+        if max(apart(first, {"lattice_cv": start.lattice_cv, "scaled_ac": start.scaled_ac})) > SAME_START:
             changes.append("POSCAR")
     return changes
 

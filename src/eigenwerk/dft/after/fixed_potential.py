@@ -16,10 +16,10 @@ from eigenwerk.dft.after.projections import Projections
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.density.density import Density
+from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.solvers import BandSolver
-from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.eigensolvers import EIGENSOLVERS
 from eigenwerk.errors import InputError
@@ -96,14 +96,14 @@ def bands_at(
     most, after which a batch is left as it is.  keep: the orbitals too, of all points at once, which must be those of
     the calculation.
     """
-    given, exchange, parts = calculation.parameters, calculation.exchange, list[Projections]()
+    exchange, parts = calculation.exchange, list[Projections]()
 
     def potential_for(atoms: PawAtoms) -> Potential:
         if potential.rows is None or atoms is calculation.atoms:
             return potential
         # rows of terms belong to k-points; those of exchange are made of orbitals, first of semilocal ones
-        start = given if exchange is None else replace(given, hybrid=None)
-        return PotentialBuilder(atoms, make_terms(start, atoms, calculation.kpoints.symmetry))(density)
+        scene = calculation.scene if exchange is None else calculation.scene.semilocal
+        return potential_builder(replace(scene, atoms=atoms))(density)
 
     def renew(atoms: PawAtoms) -> Callable[[torch.Tensor], Potential]:
         assert exchange is not None

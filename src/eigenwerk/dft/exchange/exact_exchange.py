@@ -8,6 +8,7 @@ is that of its tangent, E_x[γ₀] + Tr V_x[γ₀] (γ - γ₀), which agrees wi
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import ClassVar, Self
 from weakref import ref
 
 import numpy as np
@@ -23,8 +24,7 @@ from eigenwerk.dft.exchange.pairs.pair_derivatives import exchange_derivatives
 from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pairs.pair_symmetry import applied_to_own
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.settings.parameters import Parameters
-from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalDerivatives, Term
+from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalDerivatives, Scene, Term
 from eigenwerk.errors import ConvergenceError
 
 NAME = "exact exchange"
@@ -42,6 +42,25 @@ class ExactExchange(Term):
     applications: how often orbitals were given; doubled: whether pairs have changed to double precision.
     """
 
+    words: ClassVar = {NAME: "between the smooth orbitals, with compensation charges"}
+    needs = frozenset()
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self | None:
+        """With a hybrid that has a share of exact exchange."""
+        given, hybrid = scene.parameters, scene.parameters.hybrid
+        if hybrid is None or not hybrid.fraction:
+            return None
+        basis = scene.atoms.basis
+        with basis.runtime.trace.span("exact exchange"):
+            kernel = kernel_for(
+                basis.structure.lattice_cv, basis.kpoints, hybrid.screening, given.exchange_range, given.downsampling
+            )
+            return cls(ExchangeOperator(
+                scene.atoms, kernel, hybrid.fraction, downsampling=given.downsampling, together=given.exchange_block,
+                grid=PairGrid.of(basis, given.pair_precision), single=given.exchange_single,
+            ))  # fmt: skip
+
     def __init__(self, operator: ExchangeOperator):
         self.operator, self.applications, self.doubled = operator, 0, False
         self.rows: LowRank | None = None
@@ -50,21 +69,6 @@ class ExactExchange(Term):
         self._shares: np.ndarray | None = None
         self._orbitals: tuple[torch.Tensor, torch.Tensor] | None = None
         self._derived: tuple[ref[torch.Tensor], torch.Tensor, OrbitalDerivatives] | None = None
-
-    @staticmethod
-    def of(given: Parameters, atoms: PawAtoms) -> "ExactExchange | None":
-        """That between the orbitals on the basis of some atoms, None without."""
-        hybrid, basis = given.hybrid, atoms.basis
-        if hybrid is None or not hybrid.fraction:
-            return None
-        with atoms.runtime.trace.span("exact exchange"):
-            kernel = kernel_for(
-                basis.structure.lattice_cv, basis.kpoints, hybrid.screening, given.exchange_range, given.downsampling
-            )
-            return ExactExchange(ExchangeOperator(
-                atoms, kernel, hybrid.fraction, downsampling=given.downsampling, together=given.exchange_block,
-                grid=PairGrid.of(basis, given.pair_precision), single=given.exchange_single,
-            ))  # fmt: skip
 
     @property
     def atoms(self) -> PawAtoms:

@@ -16,6 +16,8 @@ between the valence electrons near it.  With CORE_EXCHANGE = Screened X is that 
 Source: J. Paier, R. Hirschl, M. Marsman and G. Kresse, J. Chem. Phys. 122, 234102 (2005).
 """
 
+from typing import ClassVar, Self
+
 import numpy as np
 import torch
 
@@ -25,12 +27,26 @@ from eigenwerk.dft.exchange.pairs.pair_shape import PairShape
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate, long_ranged
 from eigenwerk.dft.paw.setup import Setup, coulomb_difference, matching_radius
-from eigenwerk.dft.terms.term import Charges, Contribution, Term
+from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 from eigenwerk.errors import InputError
 
 
 class OneCentreExchange(Term):
     """The one-centre part of exact exchange of all atoms, and that with their cores."""
+
+    words: ClassVar = {
+        "exact exchange in spheres": "of valence electrons, what that of the smooth orbitals lacks",
+        "exact exchange with cores": "of valence electrons", "exact exchange of cores": "a constant",
+    }  # fmt: skip
+    needs = frozenset({"occupancy"})
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self | None:
+        """With a hybrid that has a share of exact exchange."""
+        given, hybrid = scene.parameters, scene.parameters.hybrid
+        if hybrid is None or not hybrid.fraction:
+            return None
+        return cls(scene.atoms, hybrid.fraction, hybrid.screening, given.pair_precision, given.core_screened)
 
     def __init__(
         self, atoms: PawAtoms, fraction: float, omega: float, precision: str = "Normal", core_screened: bool = False
@@ -63,9 +79,8 @@ class OneCentreExchange(Term):
             energies.append(torch.stack([(flat_sax * field_sax).sum(), (block_saij.real * core_ij).sum()]))
             blocks.append((2 * field_sax).view_as(block_saij.real) + core_ij)
         valence, core = torch.stack(energies).sum(0)
-        names = ("exact exchange in spheres", "exact exchange with cores", "exact exchange of cores")
         energy_e = torch.stack([valence, core, torch.full_like(core, self._core)])
-        return Contribution(names, energy_e, blocks={"occupancy": blocks})
+        return Contribution(tuple(self.words), energy_e, blocks={"occupancy": blocks})
 
 
 def valence_core_exchange(setup: Setup, omega: float = 0.0) -> np.ndarray:

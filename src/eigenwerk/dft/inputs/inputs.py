@@ -9,24 +9,20 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Any, Generic, TypeVar
 
 from eigenwerk.dft.basis.grids import GridSizes
-from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.inputs.builder import InputsBuilder
+from eigenwerk.dft.inputs.builder import fill
 from eigenwerk.dft.inputs.checks import check_constraints
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.fitting_files import misfit_of_waves
+from eigenwerk.dft.inputs.parts import InputParts
 from eigenwerk.dft.inputs.restart import (
     CHARGE_FILE,
     WAVE_FILE,
-    Restart,
     check_charge_file,
     choose_restart,
     without_waves,
@@ -36,9 +32,9 @@ from eigenwerk.dft.inputs.steps.motion import MotionRequest
 from eigenwerk.dft.inputs.tags_in_force import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.dft.settings.dataset import DataSet
-from eigenwerk.dft.settings.parameters import USER_TAGS, Parameters, changed_tags
+from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.dft.settings.same import another_run, differences, other_settings, system_tree
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.input.images import image_file, image_folder, read_images
 from eigenwerk.io.vasp.input.incar import Incar, judge, parse_incar
@@ -47,34 +43,24 @@ from eigenwerk.io.vasp.input.poscar import Poscar, parse_poscar
 from eigenwerk.io.vasp.problem import Problem, errors, raise_errors
 from eigenwerk.io.vasp.wavecar import read_wavecar
 
-Part = TypeVar("Part")
-
-SAME = 1e-7
-"""Largest difference of lattice vectors (bohr), places and k-points (fractions) that are the same."""
+OnePart = TypeVar("OnePart")
 
 
-@dataclass(frozen=True, eq=False)
-class InputParts:
-    """The parts of a calculation; None where the input does not allow to make them.
+class InputPart(Generic[OnePart]):
+    """One of `InputParts`, for those who need it: asking for one that could not be made raises the errors."""
 
-    structure: in bohr, exactly symmetric under the operations found within SYMPREC (poscar has it as given);
-    symmetry: of the structure, also that of kpoints; size: what the cost depends on; memory: of one process on a
-    processor; images: of a path, both end points among them.
-    """
+    def __init__(self, name: str = ""):
+        self.name = name
 
-    poscar: Poscar | None = None
-    structure: Structure | None = None
-    symmetry: Symmetry | None = None
-    kpoints: KPoints | None = None
-    parameters: Parameters | None = None
-    grids: GridSizes | None = None
-    waves: PlaneWaveCounts | None = None
-    size: JobSize | None = None
-    memory: MemoryEstimate | None = None
-    bands: BandRequest | None = None
-    motion: MotionRequest | None = None
-    keeps_orbitals: bool = True
-    images: tuple[Poscar, ...] = ()
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+
+    def __get__(self, inputs: "Inputs", owner: type) -> OnePart:
+        made: OnePart | None = getattr(inputs.parts, self.name)
+        if made is None:
+            inputs.raise_on_errors()
+            raise InputError(f"{inputs.folder}: the input is incomplete.")
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,71 +86,9 @@ class Inputs:
     parts: InputParts
     fixed_density: bool = False
 
-    @property
-    def errors(self) -> tuple[Problem, ...]:
-        """The problems that forbid a run."""
-        return errors(self.problems)
-
-    def raise_on_errors(self) -> None:
-        """Raise one InputError that lists all errors."""
-        raise_errors(self.problems)
-
-    def changes_since(self, before: Mapping[str, Any]) -> list[str]:
-        """The tags by which a run with these parameters (as a state file holds them) that is over is not this one.
-
-        Another functional, cutoff or number of electrons, or a smaller EDIFF; how densities are mixed does not count.
-        """
-        now = asdict(self.parameters)
-        changes = [tags for tags in changed_tags(before, now) if tags != USER_TAGS["mixing"]]
-        return changes + ["a smaller EDIFF"] * (now["energy_tolerance"] < before.get("energy_tolerance", 0.0))
-
-    def other_point(self, found: Mapping[str, Any]) -> bool:
-        """Whether a state (its structure, k-points, data sets and parameters) is of another calculation than this.
-
-        Another number of bands counts, and so do projections on atoms, of which the state knows nothing.
-        """
-        structure, kpoints, before = self.structure, self.kpoints, found.get("structure") or {}
-        if list(before.get("symbols", ())) != list(structure.symbols):
-            return True
-        sets = found.get("setups") or {}
-        if any(sets.get(symbol, {}).get("md5") != data.header.md5 for symbol, data in self.data.items()):
-            return True
-        parameters, now = found.get("parameters") or {}, self.parameters
-        unprojected = now.projection is not None and parameters.get("projection") is None
-        if parameters.get("bands") != now.bands or unprojected:
-            return True
-        away_ac = np.asarray(before["scaled_ac"]) - structure.scaled_ac
-        then = found.get("kpoints") or {}
-        pairs = (
-            (before["lattice_cv"], structure.lattice_cv), (away_ac - np.round(away_ac), np.zeros_like(away_ac)),
-            (then.get("point_kc", ()), kpoints.point_kc), (then.get("weight_k", ()), kpoints.weight_k),
-        )  # fmt: skip
-        return any(np.shape(old) != np.shape(new) or np.abs(np.subtract(old, new)).max() > SAME for old, new in pairs)
-
-    @property
-    def poscar(self) -> Poscar:
-        """The structure as the file gives it, in Å."""
-        return self._need(self.parts.poscar)
-
-    @property
-    def structure(self) -> Structure:
-        """The structure in bohr, exactly symmetric."""
-        return self._need(self.parts.structure)
-
-    @property
-    def symmetry(self) -> Symmetry:
-        """The symmetry of the structure and its starting moments."""
-        return self._need(self.parts.symmetry)
-
-    @property
-    def kpoints(self) -> KPoints:
-        """Irreducible k-points with weights."""
-        return self._need(self.parts.kpoints)
-
-    @property
-    def bands(self) -> BandRequest:
-        """What bands are wanted besides those of these points."""
-        return self._need(self.parts.bands)
+    poscar, structure, symmetry = InputPart[Poscar](), InputPart[Structure](), InputPart[Symmetry]()
+    kpoints, parameters, grids = InputPart[KPoints](), InputPart[Parameters](), InputPart[GridSizes]()
+    bands, size = InputPart[BandRequest]("requested"), InputPart[JobSize]()
 
     @property
     def motion(self) -> MotionRequest | None:
@@ -177,19 +101,24 @@ class Inputs:
         return self.parts.images
 
     @property
-    def parameters(self) -> Parameters:
-        """All settings in hartree and bohr."""
-        return self._need(self.parts.parameters)
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that forbid a run."""
+        return errors(self.problems)
 
-    @property
-    def size(self) -> JobSize:
-        """What the cost in memory and time depends on."""
-        return self._need(self.parts.size)
+    def raise_on_errors(self) -> None:
+        """Raise one InputError that lists all errors."""
+        raise_errors(self.problems)
 
-    @property
-    def grids(self) -> GridSizes:
-        """FFT grids, automatic or by hand."""
-        return self._need(self.parts.grids)
+    def differences(self, found: Mapping[str, Any]) -> list[str]:
+        """By what a state (its structure, k-points, data sets and parameters) is not one of a run of this input that is
+        over; how densities are mixed and moments start does not count."""
+        setups = {symbol: {"md5": data.header.md5} for symbol, data in self.data.items()}
+        now = system_tree(self.structure, self.kpoints, self.parameters, setups)
+        return another_run(differences(found, now))
+
+    def other_settings(self, before: Mapping[str, Any]) -> list[str]:
+        """The same of settings alone, for atoms that have moved."""
+        return another_run(other_settings(before, asdict(self.parameters)), moved=True)
 
     @property
     def datasets(self) -> dict[str, Path]:
@@ -200,19 +129,9 @@ class Inputs:
         """The same with k-points that were found otherwise."""
         return replace(self, parts=replace(self.parts, kpoints=kpoints))
 
-    def kpoints_under(self, symmetry: Symmetry) -> KPoints:
-        """What fewer operations leave of the k-points: all that those of the crystal make of them, reduced by these."""
-        return under(self.kpoints, symmetry)
-
     def setting(self, tag: str) -> object:
         """The value of a tag in force, in the unit of the INCAR file; None if it is not in force."""
         return next((setting.value for setting in self.settings if setting.tag == tag), None)
-
-    def _need(self, part: Part | None) -> Part:
-        if part is None:
-            self.raise_on_errors()
-            raise InputError(f"{self.folder}: the input is incomplete.")
-        return part
 
 
 def read_inputs(
@@ -240,56 +159,28 @@ def read_inputs(
     places = tuple(dict.fromkeys([Path(output_folder or folder), folder]))
     restart, computed = choose_restart(usable, places, findings)
     computed |= _mesh_tags(usable, kpoints_file is not None or kpoints_broken, findings)
-    if poscar is None:
-        return _inputs(folder, texts, incar, usable, kpoints_file, computed, restart, findings, images=images)
-    builder = InputsBuilder(
-        usable, poscar, kpoints_file, kpoints_broken, findings, computed, second_file=second_file, path_words=bands,
-        fixed_density=restart.fixed,
-    )
-    builder.fill()
-    if restart.file is not None and restart.file.name == WAVE_FILE and builder.kpoints and builder.parameters:
+    known: dict[str, Any] = {
+        "incar": usable, "poscar": poscar, "kpoints_file": kpoints_file, "kpoints_broken": kpoints_broken,
+        "findings": findings, "computed": computed, "second_file": second_file, "path_words": bands,
+        "fixed_density": restart.fixed, "images": images,
+    }  # fmt: skip
+    if poscar is not None:
+        fill(known)
+    parts = InputParts.of(known)
+    if restart.file is not None and restart.file.name == WAVE_FILE and parts.kpoints and parts.parameters:
         with findings.collecting(WAVE_FILE):
-            if why := misfit_of_waves(read_wavecar(restart.file), builder.kpoints.point_kc):
+            if why := misfit_of_waves(read_wavecar(restart.file), parts.kpoints.point_kc):
                 restart, computed = without_waves(usable, places, why, findings)
-                builder.computed |= computed
-    if restart.file is not None and restart.file.name == CHARGE_FILE and builder.structure and builder.cutoff:
+                known["computed"] |= computed
+    data: dict[str, DataSet] = known.get("datasets", {})
+    if restart.file is not None and restart.file.name == CHARGE_FILE and parts.structure and known.get("cutoff"):
         with findings.collecting(CHARGE_FILE):
-            check_charge_file(restart, builder.structure, builder.cutoff, builder.datasets, findings)
-    return _inputs(folder, texts, incar, usable, kpoints_file, builder.computed, restart, findings, builder, images)
-
-
-def _inputs(
-    folder: Path,
-    texts: InputTexts,
-    incar: Incar,
-    usable: Incar,
-    kpoints_file: KpointsFile | None,
-    computed: dict[str, Computed],
-    restart: Restart,
-    findings: Findings,
-    builder: InputsBuilder | None = None,
-    images: tuple[Poscar, ...] = (),
-) -> Inputs:
-    parts = InputParts(images=images)
-    if builder is not None:
-        parts = InputParts(
-            builder.poscar, builder.structure, builder.symmetry, builder.kpoints, builder.parameters, builder.grids,
-            builder.waves,
-            builder.size, builder.memory, builder.bands, builder.motion, builder.keeps_orbitals, images,
-        )  # fmt: skip
+            check_charge_file(restart, parts.structure, known["cutoff"], data, findings)
     return Inputs(
-        folder=folder,
-        texts=texts,
-        incar=incar,
-        kpoints_file=kpoints_file,
-        data={} if builder is None else builder.datasets,
-        settings=settings_in_force(usable, computed),
-        problems=tuple(findings.problems),
-        restart=restart.kind,
-        restart_file=restart.file,
-        parts=parts,
-        fixed_density=restart.fixed,
-    )
+        folder=folder, texts=texts, incar=incar, kpoints_file=kpoints_file, data=data,
+        settings=settings_in_force(usable, known["computed"]), problems=tuple(findings.problems),
+        restart=restart.kind, restart_file=restart.file, parts=parts, fixed_density=restart.fixed,
+    )  # fmt: skip
 
 
 def _incar(folder: Path, texts: InputTexts, findings: Findings) -> Incar:

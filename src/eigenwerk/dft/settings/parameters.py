@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from eigenwerk.dft.crystal.downsampling import Downsampling
+from eigenwerk.dft.settings.declared import Changes, hartree, is_single, setting
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.units import HARTREE_EV
@@ -93,42 +93,42 @@ class Parameters:
     molecule, projection: of the orbitals on atoms; or None.
     """
 
-    cutoff: float
-    electrons: float
-    bands: int
-    precision: str = "Normal"
-    wave_grid: tuple[int, int, int] | None = None
-    fine_grid: tuple[int, int, int] | None = None
-    functional: str = "PE"
-    hybrid: Hybrid | None = None
-    exchange_range: str = "probe charge"
-    downsampling: Downsampling | None = None
+    cutoff: float = field(metadata=setting("ENCUT"))
+    electrons: float = field(metadata=setting("NELECT"))
+    bands: int = field(metadata=setting("NBANDS", Changes.BANDS))
+    precision: str = field(default="Normal", metadata=setting("PREC"))
+    wave_grid: tuple[int, int, int] | None = field(default=None, metadata=setting("NGX, NGY, NGZ"))
+    fine_grid: tuple[int, int, int] | None = field(default=None, metadata=setting("NGXF, NGYF, NGZF"))
+    functional: str = field(default="PE", metadata=setting("GGA"))
+    hybrid: Hybrid | None = field(default=None, metadata=setting("LHFCALC, AEXX, HFSCREEN"))
+    exchange_range: str = field(default="probe charge", metadata=setting("range of exact exchange"))
+    downsampling: Downsampling | None = field(default=None, metadata=setting("NKRED, EVENONLY, ODDONLY"))
     exchange_block: int = 0
-    pair_precision: str = "Normal"
-    core_screened: bool = False
-    spins: int = 1
-    ismear: int = 1
-    width: float = 0.2 / 27.211386245988
-    fixed_occupations: tuple[tuple[float, ...], ...] | None = None
-    fixed_moment: float | None = None
-    energy_tolerance: float = 1e-4 / 27.211386245988
+    pair_precision: str = field(default="Normal", metadata=setting("PRECFOCK"))
+    core_screened: bool = field(default=False, metadata=setting("CORE_EXCHANGE"))
+    spins: int = field(default=1, metadata=setting("ISPIN", reads=int))
+    ismear: int = field(default=1, metadata=setting("ISMEAR", Changes.FILLING, int))
+    width: float = field(default=0.2 / 27.211386245988, metadata=setting("SIGMA", Changes.FILLING, hartree))
+    fixed_occupations: tuple[tuple[float, ...], ...] | None = field(default=None, metadata=setting("FERWE, FERDO"))
+    fixed_moment: float | None = field(default=None, metadata=setting("NUPDOWN"))
+    energy_tolerance: float = field(default=1e-4 / 27.211386245988, metadata=setting("EDIFF", Changes.LESS, hartree))
     max_steps: int = 120
-    min_steps: int = 2
+    min_steps: int = field(default=2, metadata=setting("NELMIN", Changes.NOTHING, int))
     frozen_steps: int = 0
-    mixing: Mixing = field(default_factory=Mixing)
-    symmetry_level: int = 2
-    symmetry_tolerance: float = 1e-5 / 0.529177210903
-    hubbard: Mapping[str, tuple[int, float]] = field(default_factory=dict)
-    real_space: Mapping[str, float] = field(default_factory=dict)
+    mixing: Mixing = field(default_factory=Mixing, metadata=setting("AMIX, BMIX, IMIX, MAXMIX", Changes.THE_WAY))
+    symmetry_level: int = field(default=2, metadata=setting("ISYM", reads=int))
+    symmetry_tolerance: float = field(default=1e-5 / 0.529177210903, metadata=setting("SYMPREC"))
+    hubbard: Mapping[str, tuple[int, float]] = field(default_factory=dict, metadata=setting("LDAU"))
+    real_space: Mapping[str, float] = field(default_factory=dict, metadata=setting("LREAL"))
     solver: str = "automatic"
-    motion_time: float = 0.4
-    start_single: bool = False
-    exchange_single: bool = False
-    correct_forces: bool = True
+    motion_time: float = field(default=0.4, metadata=setting("TIME", Changes.NOTHING, float))
+    start_single: bool = field(default=False, metadata=setting("PRECISION_START", Changes.NOTHING, is_single))
+    exchange_single: bool = field(default=False, metadata=setting("PRECISION_EXCHANGE", Changes.NOTHING, is_single))
+    correct_forces: bool = field(default=True, metadata=setting("LCORR", Changes.NOTHING, bool))
     stress: bool = True
-    dipole: DipoleCorrection | None = None
-    projection: SphereProjection | None = None
-    title: str = "unknown system"
+    dipole: DipoleCorrection | None = field(default=None, metadata=setting("IDIPOL, LDIPOL, DIPOL, EFIELD"))
+    projection: SphereProjection | None = field(default=None, metadata=setting("LORBIT, RWIGS", Changes.BANDS))
+    title: str = field(default="unknown system", metadata=setting("SYSTEM", Changes.NOTHING, str))
 
 
 SHELLS = "spdf"
@@ -145,21 +145,3 @@ def hubbard_words(parameters: Parameters) -> list[str]:
     """One text for each corrected shell, 'Ni d: U - J = 6 eV (Dudarev)'; Ni 2 is a second species of nickel."""
     return [f"{kind} {SHELLS[l]}: U - J = {difference * HARTREE_EV:g} eV (Dudarev)"
             for kind, (l, difference) in parameters.hubbard.items()]  # fmt: skip
-
-
-USER_TAGS = {
-    "cutoff": "ENCUT", "precision": "PREC", "wave_grid": "NGX, NGY, NGZ", "fine_grid": "NGXF, NGYF, NGZF",
-    "functional": "GGA", "hybrid": "LHFCALC, AEXX, HFSCREEN",
-    "downsampling": "NKRED, EVENONLY, ODDONLY", "pair_precision": "PRECFOCK",
-    "core_screened": "CORE_EXCHANGE", "exchange_range": "range of exact exchange", "spins": "ISPIN",
-    "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
-    "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
-    "mixing": "AMIX, BMIX, IMIX, MAXMIX", "symmetry_level": "ISYM", "symmetry_tolerance": "SYMPREC",
-    "dipole": "IDIPOL, LDIPOL, DIPOL, EFIELD",
-}  # fmt: skip
-"""Parameters that the answer to a density, or the mixing of it, depends on, and what users call them."""
-
-
-def changed_tags(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Tags of those parameters that are not the same; both as mappings of plain values."""
-    return [words for name, words in USER_TAGS.items() if before.get(name) != now[name]]

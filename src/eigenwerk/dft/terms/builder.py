@@ -1,41 +1,20 @@
-"""All terms of the energy, and the potential that is the sum of their derivatives."""
+"""The potential that is the sum of the derivatives of terms."""
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import TypeVar
 
 import torch
 
-from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.density.fields import Fields
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.spin.form import Spin
 from eigenwerk.dft.terms.dipole import Dipole
-from eigenwerk.dft.terms.hartree import Hartree
-from eigenwerk.dft.terms.hubbard import Hubbard
-from eigenwerk.dft.terms.one_centre import OneCentre
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, Term
-from eigenwerk.dft.terms.xc import ExchangeCorrelation
-from eigenwerk.dft.terms.zero_potential import ZeroPotential
-from eigenwerk.functionals.table import find_functional
 
-
-def make_terms(given: Parameters, atoms: PawAtoms, symmetry: Symmetry | None = None) -> list[Term]:
-    """The terms of a calculation, all that there are; the kinetic energy of the orbitals is in the Hamiltonian.
-
-    symmetry: of all densities to come; without it every atom and point is computed on its own.
-    """
-    functional = find_functional(given.functional, given.hybrid)
-    return [
-        OneCentre(atoms, functional, symmetry),
-        Hartree(atoms),
-        ZeroPotential(atoms),
-        ExchangeCorrelation(atoms, functional, symmetry),
-        *([Dipole(atoms, given.dipole)] if given.dipole else []),
-        *([Hubbard(atoms, given.hubbard)] if given.hubbard else []),
-    ]
+OneTerm = TypeVar("OneTerm", bound=Term)
 
 
 class PotentialBuilder:
@@ -51,7 +30,16 @@ class PotentialBuilder:
     @property
     def dipole(self) -> Dipole | None:
         """The term that corrects for a dipole, if there is one."""
-        return next((term for term in self.terms if isinstance(term, Dipole)), None)
+        return self.term(Dipole)
+
+    def term(self, kind: type[OneTerm]) -> OneTerm | None:
+        """The term of a kind, if there is one."""
+        return next((term for term in self.terms if isinstance(term, kind)), None)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Fields that its densities must carry."""
+        return frozenset().union(*(term.needs for term in self.terms))
 
     def __call__(self, density: Density) -> Potential:
         """Potential and energies of a density."""
@@ -63,6 +51,8 @@ class PotentialBuilder:
         return self._kept[-1]
 
     def _build(self, charges: Charges) -> Potential:
+        if missing := self.needs - charges.density.value.keys():
+            raise RuntimeError(f"the density lacks fields that terms of the energy need: {', '.join(sorted(missing))}")
         parts, density = [term(charges) for term in self.terms], charges.density
         summed = {name: self._sum(parts, name, like_sx, density.spin) for name, like_sx in density.value.items()}
         derivative = Fields(summed, density.spin)

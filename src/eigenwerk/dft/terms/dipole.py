@@ -12,6 +12,7 @@ Payne, Phys. Rev. B 51, 4014 (1995).
 """
 
 from math import pi
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.settings.parameters import DipoleCorrection
 from eigenwerk.dft.terms.hartree import charge_forces, on_moments
-from eigenwerk.dft.terms.term import Charges, Contribution, Term
+from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 
 
 class Dipole(Term):
@@ -29,6 +30,13 @@ class Dipole(Term):
     Where the potential is not corrected E is added to the energy, and nothing else knows of it: forces and orbitals are
     those of the periodic cell, as in VASP without LDIPOL.
     """
+
+    words: ClassVar = {"electrostatic": "of a dipole in the field of its images, and in one that is applied"}
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self | None:
+        """With IDIPOL."""
+        return cls(scene.atoms, scene.parameters.dipole) if scene.parameters.dipole else None
 
     def __init__(self, atoms: PawAtoms, given: DipoleCorrection):
         self.atoms, self.given = atoms, given

@@ -6,15 +6,24 @@
 What the smooth charge misses inside the spheres is in the one-centre terms.
 """
 
+from typing import ClassVar, Self
+
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.terms.term import Charges, Contribution, Term, field_slopes
+from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term, field_slopes
 
 
 class Hartree(Term):
     """The term of the smooth charge."""
+
+    words: ClassVar = {"electrostatic": "of the smooth charge"}
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self:
+        """There always is one."""
+        return cls(scene.atoms)
 
     def __init__(self, atoms: PawAtoms):
         self.atoms = atoms

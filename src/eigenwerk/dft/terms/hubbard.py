@@ -13,6 +13,7 @@ occupations in PAW: O. Bengone, M. Alouani, P. Bloechl and J. Hugel, Phys. Rev. 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import Setup, matching_radius
-from eigenwerk.dft.terms.term import Charges, Contribution, Term
+from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 from eigenwerk.errors import InputError
 from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
@@ -31,6 +32,14 @@ SHELLS = "spdf"
 
 class Hubbard(Term):
     """The correction of all atoms that have one."""
+
+    words: ClassVar = {"hubbard": "+U, for the occupations of shells"}
+    needs = frozenset({"occupancy"})
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self | None:
+        """With LDAU."""
+        return cls(scene.atoms, scene.parameters.hubbard) if scene.parameters.hubbard else None
 
     def __init__(self, atoms: PawAtoms, hubbard: Mapping[str, tuple[int, float]]):
         """hubbard: kind of atom (`Structure.kinds`) -> (l, U - J in hartree)."""

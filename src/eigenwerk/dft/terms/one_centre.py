@@ -8,6 +8,8 @@ The exchange-correlation energy is integrated on radial grid x Lebedev points, s
 of the density count.  There is no force at fixed D, which moves with the projectors (`projectors.py`).
 """
 
+from typing import ClassVar, Self
+
 import numpy as np
 import torch
 
@@ -20,7 +22,7 @@ from eigenwerk.dft.paw.shells import highest_harmonic, make_shells, shell_energi
 from eigenwerk.dft.paw.site_symmetry import SiteSymmetry, site_symmetry
 from eigenwerk.dft.paw.spherical import sphere_quadrature
 from eigenwerk.dft.spin.form import Spin
-from eigenwerk.dft.terms.term import Charges, Contribution, Term
+from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.parallel.runtime import Runtime
 
@@ -30,11 +32,20 @@ MANY_ATOMS_PER_RANK = 4
 ATOMS_PER_BATCH, ATOMS_PER_DEVICE_BATCH = 8, 64
 """Atoms whose densities are held on the angular mesh together, on a processor and on a GPU (bounds memory)."""
 
-NAMES = ("kinetic", "electrostatic", "zero", "xc")
-
 
 class OneCentre(Term):
     """The one-centre energies of all atoms."""
+
+    words: ClassVar = {
+        "kinetic": "of all electrons, what that of the smooth orbitals lacks", "electrostatic": "in spheres",
+        "zero": "zero potential, in spheres", "xc": "exchange and correlation, in spheres",
+    }  # fmt: skip
+    needs = frozenset({"occupancy"})
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self:
+        """There always is one."""
+        return cls(scene.atoms, scene.functional, scene.symmetry)
 
     def __init__(self, atoms: PawAtoms, functional: Functional, symmetry: Symmetry | None):
         """symmetry: of all densities to come; without it every atom is computed on its own."""
@@ -47,7 +58,7 @@ class OneCentre(Term):
             real_saij = [block_saij.real for block_saij in charges.blocks]
             found = onsite_energies(self.onsite, real_saij, charges.density.spin)
             energy_e = torch.stack([part_e for part_e, _ in found]).sum(0)
-        return Contribution(NAMES, energy_e, blocks={"occupancy": [dH_saij for _, dH_saij in found]})
+        return Contribution(tuple(self.words), energy_e, blocks={"occupancy": [dH_saij for _, dH_saij in found]})
 
 
 def onsite_terms(atoms: PawAtoms, species: Species, functional: Functional, symmetry: Symmetry | None) -> "OnsiteTerms":
@@ -125,7 +136,7 @@ class OnsiteTerms:
 def onsite_energies(
     terms: list[OnsiteTerms], occupancy_list: list[torch.Tensor], spin: Spin
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Energies of `NAMES` and ∂E/∂D (s, a, i, i) of several species, whose points are worked on together.
+    """Energies of `OneCentre.words` and ∂E/∂D (s, a, i, i) of several species, whose points are worked on together.
 
     Energies are sums over atoms, in hartree, on the device: nothing waits for them here.
     """

@@ -6,14 +6,42 @@ see the smooth cores ñ_c in the sum with ñ, so what ñ_c does to forces follow
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar, Self
 
 import torch
 from torch.nn.functional import pad
 
+from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.density.density import Density
+from eigenwerk.dft.density.fields import Fields
 from eigenwerk.dft.paw.atoms import PawAtoms, RadialChoice
+from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.functionals.functional import Functional
+from eigenwerk.functionals.table import find_functional
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the terms of a calculation are made for.
+
+    symmetry: of all densities to come; without it every atom and point is computed on its own.
+    """
+
+    atoms: PawAtoms
+    parameters: Parameters
+    symmetry: Symmetry | None = None
+
+    @cached_property
+    def functional(self) -> Functional:
+        """The functional, of a hybrid its semilocal part."""
+        return find_functional(self.parameters.functional, self.parameters.hybrid)
+
+    @property
+    def semilocal(self) -> "Scene":
+        """The same with the functional that a hybrid is made of, whole."""
+        return replace(self, parameters=replace(self.parameters, hybrid=None))
 
 
 @dataclass(frozen=True)
@@ -106,7 +134,19 @@ class OrbitalDerivatives:
 
 
 class Term(ABC):
-    """A part of the energy; its equations, derivatives, forces and what strain does to it stand in its own file."""
+    """A part of the energy; its equations, derivatives, forces and what strain does to it stand in its own file.
+
+    What it costs is counted from its settings without PyTorch (dft/plan).  words: names of its energies, and what they
+    are; needs: fields of the density that it depends on.
+    """
+
+    words: ClassVar[Mapping[str, str]]
+    needs: frozenset[str] = frozenset({"density", "occupancy"})
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self | None:
+        """The term of a calculation (dft/energy_terms.py); None where its settings do not ask for it."""
+        return None
 
     @abstractmethod
     def __call__(self, charges: Charges) -> Contribution:
@@ -122,6 +162,13 @@ class Term(ABC):
     def forces(self, charges: Charges) -> torch.Tensor | None:
         """-∂E/∂R at fixed ñ + ñ_c and D, (a, 3) in hartree per bohr; None where nothing else moves with the atoms."""
         return None
+
+    def second(self, charges: Charges, change: Fields) -> Contribution:
+        """How the derivative changes to first order in a change of the fields; the energy is that of second order.
+
+        NotImplementedError of terms that do not know it yet.
+        """
+        raise NotImplementedError(f"the second derivative of {type(self).__name__}")
 
     def orbital_derivatives(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalDerivatives | None:
         """Forces and strain of what depends on the orbitals and not on densities alone; None for most terms.

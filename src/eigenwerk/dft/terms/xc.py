@@ -1,6 +1,7 @@
 """Exchange-correlation energy of the smooth density on the density grid."""
 
 from collections.abc import Mapping
+from typing import ClassVar, Self
 
 import torch
 
@@ -8,7 +9,7 @@ from eigenwerk.dft.basis.grid_orbits import GridOrbits, grid_orbits
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.terms.term import Charges, Contribution, Term
+from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 from eigenwerk.dft.xc.evaluation import energy_and_derivatives
 from eigenwerk.dft.xc.gradients import flux, ingredient
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
@@ -19,9 +20,17 @@ from eigenwerk.parallel.process_grid import share
 class ExchangeCorrelation(Term):
     """The term of ñ + ñ_c; it feels the atoms through ñ_c alone."""
 
+    words: ClassVar = {"xc": "exchange and correlation of the smooth density"}
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self:
+        """There always is one."""
+        return cls(scene.atoms, scene.functional, scene.symmetry)
+
     def __init__(self, atoms: PawAtoms, functional: Functional, symmetry: Symmetry | None):
         """symmetry: of all densities to come; without it every point is computed on its own."""
         self.basis, self.functional = atoms.basis, functional
+        self.needs = frozenset(functional.ingredients) - {SIGMA}  # gradients follow from the density
         self.orbits: GridOrbits | None = None
         # on a GPU the functional is one kernel, which costs less than finding points and putting them back
         if symmetry is not None and atoms.runtime.device.type == "cpu":

@@ -3,14 +3,24 @@
 E = ∫ v̄ (ñ + ñ_c);  its one-centre twin takes the same out of the all-electron energy.
 """
 
+from typing import ClassVar, Self
+
 import torch
 
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.terms.term import Charges, Contribution, Term, spherical_forces
+from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term, spherical_forces
 
 
 class ZeroPotential(Term):
     """The term of all atoms."""
+
+    words: ClassVar = {"zero": "of the zero potential on the smooth density"}
+    needs = frozenset({"density"})
+
+    @classmethod
+    def of(cls, scene: Scene) -> Self:
+        """There always is one."""
+        return cls(scene.atoms)
 
     def __init__(self, atoms: PawAtoms):
         self.atoms = atoms

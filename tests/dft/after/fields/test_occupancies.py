@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from eigenwerk.dft.after.fields.occupancies import coupled, coupled_rows, highest, uncoupled
+from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.inputs.fitting_files import written_lmaxmix
-from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
+from eigenwerk.dft.terms.term import Scene
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_all_numbers_together_keep_energy_and_potential(magnet):
     ])  # fmt: skip
     again = type(density).of(density.density_sg, back_sx)
     assert not torch.allclose(back_sx, density.occupancy_sx, atol=1e-3), "what couples to odd l is left out"
-    builder = PotentialBuilder(calc.atoms, make_terms(calc.parameters, calc.atoms))
+    builder = potential_builder(Scene(calc.atoms, calc.parameters))
     here, there = builder(density), builder(again)
     assert there.energy == pytest.approx(here.energy, abs=1e-10)
     assert torch.allclose(there.dH_sx, here.dH_sx, atol=1e-9) and torch.allclose(there.vt_sg, here.vt_sg, atol=1e-10)

@@ -1,6 +1,6 @@
 """A state is whole: a run that goes on from it does what it would have done, here or for another structure."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import torch
 from covering import but_slow
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.scf.start.earlier import earlier_of
-from eigenwerk.dft.settings.parameters import USER_TAGS
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
@@ -107,7 +107,8 @@ def test_memory_is_left_where_the_answer_to_a_density_is_another_one(crystal, ca
     calc = calculation(crystal("al_pair"), **METAL | CHANGED[name])
     start = calc.start_from(earlier_of(state))
     assert start.progress is None and start.coeff_sknG is not None
-    assert f"mixing starts afresh: not the same {USER_TAGS[name]}" in start.notes
+    tag = {one.name: one.metadata["tag"] for one in fields(Parameters) if one.metadata}[name]
+    assert f"mixing starts afresh: not the same {tag}" in start.notes
 
 
 def test_starting_moments_have_a_say_in_the_symmetry(crystal, calculation):

@@ -1,6 +1,6 @@
 """Which bands are wanted at k-points of their own: KPOINTS_OPT, KSPACING_OPT, `--bands`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eigenwerk.dft.crystal.k_path import (
     AUTO,
@@ -16,7 +16,7 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.inputs.checks import VACUUM
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.steps.kpoints import WeightlessPoints, kpoints_of_file, kpoints_of_spacing
-from eigenwerk.dft.inputs.tags_in_force import number
+from eigenwerk.dft.inputs.tags_in_force import Computed, number
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.kpoints import KpointsFile
 from eigenwerk.io.vasp.input.poscar import Poscar
@@ -46,6 +46,15 @@ class BandRequest:
         """All that there are."""
         weightless = None if self.weightless is None else self.weightless.kpoints
         return tuple(points for points in (weightless, self.second) if points is not None)
+
+
+def with_second_list(
+    requested: BandRequest, incar: Incar, second_file: KpointsFile | None, path_words: str | None, poscar: Poscar,
+    structure: Structure, symmetry: Symmetry, findings: Findings,
+) -> tuple[BandRequest, dict[str, Computed]]:  # fmt: skip
+    """What is wanted, with a second list."""
+    second, text = second_list(incar, second_file, path_words, poscar, structure, symmetry, findings)
+    return replace(requested, second=second, path_text=text), {"KSPACING_OPT": Computed(None)} if second is None else {}
 
 
 def second_list(

@@ -14,6 +14,7 @@ from eigenwerk.io.vasp.elements import without_isotope
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
+from eigenwerk.units import HARTREE_EV
 
 LARGE_ERROR = 0.1
 """Expected error of energy differences, eV per atom, from which on a cutoff is a mistake rather than a choice."""
@@ -64,6 +65,14 @@ def choose_datasets(
         found[symbol] = DataSet(symbol, path, header, recommended_cutoff(header))
     _note_other_functional(found, functional, incar, findings)
     return found
+
+
+def mixed_momenta(incar: Incar, datasets: dict[str, DataSet]) -> dict[str, Computed]:
+    """LMAXMIX: all that partial waves couple to."""
+    if not datasets or "LMAXMIX" in incar.values:
+        return {}
+    highest = 2 * max(state.l for data in datasets.values() for state in data.header.states)
+    return {"LMAXMIX": Computed(max(highest, 2), "from the data sets")}
 
 
 def _wanted(incar: Incar) -> dict[str, str]:
@@ -119,11 +128,13 @@ def _note_other_functional(found: dict[str, DataSet], functional: Functional, in
 def choose_cutoff(
     incar: Incar, poscar: Poscar, datasets: dict[str, DataSet], findings: Findings
 ) -> tuple[float | None, Computed]:
-    """ENCUT in eV, and where it comes from; the default is the largest recommended cutoff of the data sets."""
+    """The cutoff in hartree, and ENCUT with its origin; the default is the largest recommended one of the data sets."""
     given = incar.values.get("ENCUT")
+    if "ENCUT" not in incar.values and set(poscar.symbols) - datasets.keys():
+        return None, Computed(None)
     if isinstance(given, float):
         _judge_cutoff(given, incar, poscar, datasets, findings)
-        return given, Computed(given, line_of(incar, "ENCUT"))
+        return given / HARTREE_EV, Computed(given, line_of(incar, "ENCUT"))
     silent = [data.header.name for data in datasets.values() if data.advice is None]
     if silent:
         findings.error(
@@ -133,7 +144,7 @@ def choose_cutoff(
     advised = {data.advice.recommended_eV: data.header.name for data in datasets.values() if data.advice}
     if not advised or silent or "ENCUT" in incar.raw:
         return None, Computed(None)
-    return max(advised), Computed(float(max(advised)), f"from data set {advised[max(advised)]}")
+    return max(advised) / HARTREE_EV, Computed(float(max(advised)), f"from data set {advised[max(advised)]}")
 
 
 def _judge_cutoff(

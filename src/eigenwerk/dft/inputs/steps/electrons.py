@@ -6,6 +6,8 @@ from math import fsum
 
 import numpy as np
 
+from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
+from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.tags_in_force import DEFAULT, Computed, line_of, number, whole
@@ -14,6 +16,9 @@ from eigenwerk.dft.settings.default_bands import BandDemand, default_bands, fewe
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.units import HARTREE_EV
+
+ListedWaves = tuple[tuple[KPoints, PlaneWaveCounts], ...]
+"""k-points whose bands come besides, with their plane waves."""
 
 NEUTRAL = 1e-8
 """A cell whose charge is smaller counts as neutral."""
@@ -29,7 +34,7 @@ LARGEST_CHARGE = 4.0
 
 
 def starting_moments(
-    incar: Incar, poscar: Poscar, fixed: float | None, findings: Findings
+    incar: Incar, poscar: Poscar, fixed_moment: float | None, findings: Findings
 ) -> tuple[np.ndarray | None, Computed]:
     """MAGMOM, one number for each atom; None without spin.
 
@@ -42,7 +47,7 @@ def starting_moments(
             findings.add(incar.problem("MAGMOM", "accepted and ignored: it acts only with ISPIN = 2", severity="note"))
         return None, Computed(None)
     if not isinstance(given, tuple):
-        return _default_moments(incar, atoms, fixed, findings)
+        return _default_moments(incar, atoms, fixed_moment, findings)
     if len(given) < atoms:
         message = f"there are {len(given)} moments for {atoms} atoms"
         findings.add(incar.problem("MAGMOM", message, f"Give one number for each atom; {atoms}*1 repeats a value."))
@@ -56,8 +61,8 @@ def starting_moments(
     if not any(given):
         message = "all starting moments are zero, so the result will not be magnetic"
         remedy = "Give moments somewhat larger than those expected, or set ISPIN = 1."
-        if fixed:
-            message = f"all starting moments are zero, and NUPDOWN = {fixed:g} is found from there"
+        if fixed_moment:
+            message = f"all starting moments are zero, and NUPDOWN = {fixed_moment:g} is found from there"
             remedy = "Remove MAGMOM: each atom then starts with its share."
         findings.add(incar.problem("MAGMOM", message, remedy, severity="warning"))
     return np.array(given), Computed(given, line_of(incar, "MAGMOM"))
@@ -189,13 +194,47 @@ def filling_of(
 
 
 def band_count(
+    incar: Incar, structure: Structure, datasets: Mapping[str, DataSet], electrons: float, fixed_moment: float | None,
+    waves: PlaneWaveCounts | None, listed: ListedWaves | None, findings: Findings,
+) -> tuple[int, Computed]:  # fmt: skip
+    """NBANDS, the user's own or `default_bands`; too few are an error that names the numbers."""
+    held, most = Electrons(electrons, _neutral(structure, datasets), fixed_moment), fewest_waves(waves, listed)
+    return _band_count(incar, structure, datasets, held, most, findings)
+
+
+def _neutral(structure: Structure, datasets: Mapping[str, DataSet]) -> float:
+    return sum(datasets[symbol].header.valence for symbol in structure.symbols)
+
+
+def fewest_waves(waves: PlaneWaveCounts | None, listed: ListedWaves | None) -> int | None:
+    """Plane waves of the k-point that has fewest, None where they are not known."""
+    return None if waves is None else min(one.fewest for one in (waves, *(counts for _, counts in listed or ())))
+
+
+def check_waves_of_bands(
+    incar: Incar, bands: int, waves: PlaneWaveCounts, listed: ListedWaves, findings: Findings
+) -> None:
+    """There must be as many plane waves as bands."""
+    fewest = fewest_waves(waves, listed)
+    if fewest is not None and bands > fewest:
+        message = f"{bands} bands are more than the {fewest} plane waves of one k-point"
+        given = "NBANDS" in incar.values
+        remedy = "Raise ENCUT, or set a smaller NBANDS." if given else "Raise ENCUT."
+        findings.add(incar.problem("NBANDS" if given else "ENCUT", message, remedy))
+
+
+def charge_of_cell(
+    structure: Structure, datasets: Mapping[str, DataSet], electrons: float
+) -> tuple[float, dict[str, Computed]]:
+    """Valence electrons less NELECT; without a charge EPSILON is not in force."""
+    charge = _neutral(structure, datasets) - electrons
+    return charge, {"EPSILON": Computed(None)} if abs(charge) <= NEUTRAL else {}
+
+
+def _band_count(
     incar: Incar, structure: Structure, datasets: Mapping[str, DataSet], electrons: Electrons, most: int | None,
     findings: Findings,
 ) -> tuple[int, Computed]:  # fmt: skip
-    """NBANDS, the user's own or `default_bands`; too few are an error that names the numbers.
-
-    most: plane waves of the k-point that has fewest, None where they are not known.
-    """
     filling, atoms = filling_of(incar, structure, datasets, electrons), len(structure.symbols)
     hot = thermal_bands(electrons.count, atoms, filling)
     default = max(default_bands(electrons.count, atoms, filling), electrons.fewest)
@@ -254,7 +293,7 @@ def _check_given(
 
 
 def fixed_occupations(
-    incar: Incar, electrons: float, bands: int, kpoints: int | None, findings: Findings
+    incar: Incar, electrons: float, bands: int, kpoints: KPoints | None, findings: Findings
 ) -> tuple[tuple[float, ...], ...] | None:
     """FERWE and FERDO for ISMEAR = -2, one row for each spin channel; None for other smearings or after an error."""
     tags = ("FERWE", "FERDO") if incar.get("ISPIN") == 2 else ("FERWE",)
@@ -264,7 +303,8 @@ def fixed_occupations(
                 message = "accepted and ignored: it acts only with ISMEAR = -2"
                 findings.add(incar.problem(tag, message, severity="note"))
         return None
-    rows = [_occupation_row(incar, tag, bands, kpoints, findings) for tag in tags]
+    points = None if kpoints is None else len(kpoints.point_kc)
+    rows = [_occupation_row(incar, tag, bands, points, findings) for tag in tags]
     found = tuple(row for row in rows if row is not None)
     if len(found) < len(tags):
         return None

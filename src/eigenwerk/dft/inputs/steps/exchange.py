@@ -286,6 +286,8 @@ def _of_axis(found: Downsampling, kpoints: KPoints, given: list[str]) -> str:
 
 def check_data_of_exchange(datasets: dict[str, DataSet], incar: Incar, findings: Findings) -> None:
     """Data sets must hold the exchange of their cores."""
+    if not incar.get("LHFCALC"):
+        return
     silent = [data.header.name for data in datasets.values() if not data.header.has_exact_exchange]
     if silent:
         names = ", ".join(silent)
@@ -317,26 +319,26 @@ def check_mesh_of_exchange(
         findings.warn(file, message, "Give a mesh with all operations, such as a Gamma-centred one.")
 
 
-def exchange_range(bands: BandRequest | None, hybrid: Hybrid | None) -> str:
+def exchange_range(requested: BandRequest | None, hybrid: Hybrid | None) -> str:
     """What becomes of exact exchange at long range (`UNSCREENED` of exchange/kernel.py).
 
     A probe charge says what stands for 1/r at zero wave vector and nothing of points beside the mesh, between which 1/r
     diverges; what ends at a cell does not.
     """
-    asked = bool(bands) and hybrid is not None and bool(hybrid.fraction) and not hybrid.screening
+    asked = bool(requested) and hybrid is not None and bool(hybrid.fraction) and not hybrid.screening
     return WIGNER_SEITZ if asked else PROBE_CHARGE
 
 
 def check_bands_of_exchange(
-    bands: BandRequest, hybrid: Hybrid | None, incar: Incar, findings: Findings
+    requested: BandRequest, hybrid: Hybrid | None, incar: Incar, findings: Findings
 ) -> None:
     """Bands beside the mesh need all of its points, and an interaction that does not diverge between them."""
-    sources = " and the ".join(points.source for points in bands.lists)
-    if bands and hybrid is not None and hybrid.fraction:
+    sources = " and the ".join(points.source for points in requested.lists)
+    if requested and hybrid is not None and hybrid.fraction:
         for tag in _thinning(incar)[:1]:
             message = f"bands at k-points beside the mesh (the {sources}) need exchange with all points of the mesh"
             findings.add(incar.problem(tag, message, "Remove the line, or leave these k-points out."))
-    if exchange_range(bands, hybrid) == WIGNER_SEITZ:
+    if exchange_range(requested, hybrid) == WIGNER_SEITZ:
         message = f"for bands beside the mesh (the {sources}) 1/r ends at the Wigner-Seitz cell of the mesh in the "
         message += "whole run; energies of a run without them, with a probe charge instead, differ by what the "
         findings.add(incar.problem("LHFCALC", f"{message}mesh is too coarse by", severity="note"))

@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.restart import FIXED
+from eigenwerk.dft.inputs.tags_in_force import tell_idle
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.input.incar import Incar
@@ -93,7 +96,16 @@ def _numbers(incar: Incar, tag: str, most: int) -> tuple[int, ...]:
     return tuple(sorted({int(number) - 1 for number in given}))
 
 
-def sums_over_path(incar: Incar, sampled: bool) -> list[Problem]:
+def check_field_files(incar: Incar, bands: int, kpoints: KPoints, findings: Findings) -> None:
+    """What LPARD chooses must be there; words about tags that act with it only, and about sums over a path."""
+    with findings.collecting(incar.file):
+        band_selection(incar, bands, len(kpoints.point_kc))
+    if not incar.get("LPARD"):
+        tell_idle(incar, (("LPARD = .TRUE.", OF_PARCHG),), findings)
+    findings.add(*_sums_over_path(incar, kpoints.samples_zone))
+
+
+def _sums_over_path(incar: Incar, sampled: bool) -> list[Problem]:
     """A warning where a file sums over k-points that do not sample the zone, and keeps a density that does."""
     if sampled or incar.get("ICHARG") not in FIXED:
         return []

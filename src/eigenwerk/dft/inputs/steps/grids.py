@@ -1,6 +1,5 @@
 """FFT grids: automatic, or by NGX ... NGZF."""
 
-from collections.abc import Sequence
 from math import prod
 
 from eigenwerk.dft.basis.grids import (
@@ -12,13 +11,16 @@ from eigenwerk.dft.basis.grids import (
     room,
     sphere_radius,
 )
+from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.crystal.symmetry import Symmetry, equivalent_axes, translation_denominators
+from eigenwerk.dft.crystal.symmetry import equivalent_axes, translation_denominators
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.tags_in_force import Computed, line_of
 from eigenwerk.io.paw.paw_library import density_loss_eV
 from eigenwerk.io.vasp.input.incar import Incar
+from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.tags.start import PRESENT
+from eigenwerk.units import HARTREE_EV
 
 MOST_POINTS = 2**32
 """Of a grid: 34 GB for one real field, and a calculation holds dozens."""
@@ -32,7 +34,7 @@ MOST_LOST = 1e-3
 
 
 def choose_precision(
-    incar: Incar, symbols: Sequence[str], cutoff_eV: float | None, findings: Findings
+    incar: Incar, poscar: Poscar, cutoff: float | None, findings: Findings
 ) -> tuple[str, Computed]:
     """PREC, and where it comes from; in place of an old setting the one whose grids serve for it.
 
@@ -40,7 +42,8 @@ def choose_precision(
     (`density_loss_eV`), so that Normal would change the energy of an atom by more than `MOST_LOST`; else Normal, and
     wherever the orbital grid is given.  A Normal that was asked for and loses more is told.
     """
-    losses = {symbol: density_loss_eV(symbol, cutoff_eV) or 0.0 for symbol in symbols} if cutoff_eV else {}
+    cutoff_eV = (cutoff or 0.0) * HARTREE_EV
+    losses = {symbol: density_loss_eV(symbol, cutoff_eV) or 0.0 for symbol in poscar.symbols} if cutoff_eV else {}
     worst = max(losses, key=losses.__getitem__, default="")
     much = bool(worst) and losses[worst] > MOST_LOST
     lost = f"{1000 * losses[worst]:.2g}" if much else ""
@@ -60,7 +63,7 @@ def choose_precision(
 
 
 def grid_sizes(
-    incar: Incar, structure: Structure, symmetry: Symmetry, cutoff: float, precision: str, findings: Findings
+    incar: Incar, structure: Structure, kpoints: KPoints, cutoff: float, precision: str, findings: Findings
 ) -> tuple[GridSizes, dict[str, Computed]]:
     """Both grids and the origin of each of the six numbers.
 
@@ -68,6 +71,7 @@ def grid_sizes(
     the orbital grid.  Given ones that cannot hold the plane waves of the density are errors with the smallest
     possible number.
     """
+    symmetry = kpoints.symmetry
     denominators = translation_denominators(symmetry)
     automatic = choose_grids(structure, cutoff, precision, denominators, tuple(equivalent_axes(symmetry)))
     wave = _with_given(incar, WAVE_TAGS, automatic.wave)
@@ -94,6 +98,12 @@ def grid_sizes(
         for tag, size in zip(tags, sizes, strict=True)
     }
     return GridSizes(wave, fine), origins
+
+
+def by_hand(incar: Incar, grids: GridSizes) -> tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]:
+    """Both grids where INCAR has a say in them."""
+    given = any(tag in incar.values for tag in (*WAVE_TAGS, *FINE_TAGS))
+    return (grids.wave, grids.fine) if given else (None, None)
 
 
 def _with_given(incar: Incar, tags: tuple[str, ...], automatic: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -126,7 +126,7 @@ def stays(incar: Incar) -> bool:
 
 
 def motion_request(
-    incar: Incar, poscar: Poscar, findings: Findings, fixed_density: bool = False
+    incar: Incar, poscar: Poscar, findings: Findings, fixed_density: bool
 ) -> tuple[MotionRequest | None, dict[str, Computed]]:
     """What the tags ask for, and those of its tags that follow from others or are out of force."""
     kind = kind_of_motion(incar)

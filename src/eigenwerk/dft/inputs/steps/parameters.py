@@ -1,6 +1,6 @@
 """INCAR tags that become parameters one by one, with their units; which eigensolvers a run uses."""
 
-from dataclasses import dataclass
+from dataclasses import fields
 from typing import Any
 
 from eigenwerk.dft.crystal.structure import Structure
@@ -8,10 +8,11 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.steps.motion import DYNAMICS, kind_of_motion
 from eigenwerk.dft.inputs.tags_in_force import Computed, line_of, number, whole
 from eigenwerk.dft.settings.mixing_extent import smallest_sloshing_g
-from eigenwerk.dft.settings.parameters import Mixing
+from eigenwerk.dft.settings.parameters import Mixing, Parameters
 from eigenwerk.eigensolvers import ALGOS, NUMBERS, SEQUENCES
+from eigenwerk.functionals.functional import Functional
 from eigenwerk.io.vasp.input.incar import Incar
-from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
+from eigenwerk.units import BOHR_ANGSTROM
 
 LEAST_SYMPREC = 1e-10
 """Å; coordinates in double precision have no more digits."""
@@ -22,12 +23,19 @@ def symmetry_tolerance(incar: Incar) -> float:
     return max(number(incar, "SYMPREC"), LEAST_SYMPREC) / BOHR_ANGSTROM
 
 
-def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, Any]:
-    """Spin, smearing, self-consistency and symmetry as arguments of `Parameters`; frozen: |NELMDL|."""
+def all_parameters(known: dict[str, Any], functional: Functional) -> Parameters:
+    """All that is known by the names of its fields."""
+    values = {field.name: known[field.name] for field in fields(Parameters) if field.name in known}
+    return Parameters(**values | {"functional": functional.tag})
+
+
+def loop_settings(incar: Incar, frozen_steps: int, findings: Findings) -> dict[str, Any]:
+    """Settings that are read as declared, and those of the loop, by their fields; frozen_steps: |NELMDL|."""
     steps = most_steps(incar)
-    if frozen >= steps:
-        message = f"the density is kept for {frozen} steps, but NELM = {steps}: the run cannot become self-consistent"
-        findings.add(incar.problem("NELMDL", message, f"Set NELM above {frozen}.", severity="warning"))
+    if frozen_steps >= steps:
+        message = f"the density is kept for {frozen_steps} steps, but NELM = {steps}: "
+        message += "the run cannot become self-consistent"
+        findings.add(incar.problem("NELMDL", message, f"Set NELM above {frozen_steps}.", severity="warning"))
     elif whole(incar, "NELMIN") > steps:
         tag = "NELMIN" if "NELMIN" in incar.values else "NELM"
         message = f"more steps than NELM = {steps} allows: the run ends before it may converge"
@@ -35,22 +43,11 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
             message = f"the run ends before it may converge, in {whole(incar, 'NELMIN')} steps (NELMIN) or more"
         remedy = f"Set NELM = {whole(incar, 'NELMIN')} or more, or remove {tag}."
         findings.add(incar.problem(tag, message, remedy, severity="warning"))
-    return {
-        "title": str(incar.get("SYSTEM")),
-        "spins": whole(incar, "ISPIN"),
-        "ismear": whole(incar, "ISMEAR"),
-        "width": number(incar, "SIGMA") / HARTREE_EV,
-        "energy_tolerance": number(incar, "EDIFF") / HARTREE_EV,
+    plain = [one for one in fields(Parameters) if one.metadata.get("reads")]
+    return {one.name: one.metadata["reads"](incar.get(one.metadata["tag"])) for one in plain} | {
         "max_steps": steps,
-        "min_steps": whole(incar, "NELMIN"),
-        "frozen_steps": frozen,
-        "motion_time": number(incar, "TIME"),
-        "start_single": incar.get("PRECISION_START") == "Single",
-        "exchange_single": incar.get("PRECISION_EXCHANGE") == "Single",
-        "correct_forces": bool(incar.get("LCORR")),
         "stress": _wants_stress(incar),
         "exchange_block": whole(incar, "NBLOCK_FOCK") if incar.get("LHFCALC") else 0,
-        "symmetry_level": whole(incar, "ISYM"),
         "symmetry_tolerance": symmetry_tolerance(incar),
     }
 
@@ -127,17 +124,11 @@ def mixing(incar: Incar, structure: Structure) -> tuple[Mixing, dict[str, Comput
     return made, computed
 
 
-@dataclass(frozen=True)
-class SolverTags:
-    """`Parameters.solver`, steps with the starting density, and the values of the tags in force."""
+def solver_tags(incar: Incar) -> tuple[str, int, dict[str, Computed]]:
+    """`Parameters.solver`, steps with the starting density, and the values of the tags in force.
 
-    solver: str
-    frozen_steps: int
-    computed: dict[str, Computed]
-
-
-def solver_tags(incar: Incar) -> SolverTags:
-    """ALGO wins over IALGO; without both, the solver is chosen by the size of the job."""
+    ALGO wins over IALGO; without both, the solver is chosen by the size of the job.
+    """
     computed: dict[str, Computed] = {}
     if "NELM" not in incar.values:
         computed["NELM"] = Computed(most_steps(incar), _steps_from(incar))
@@ -152,7 +143,7 @@ def solver_tags(incar: Incar) -> SolverTags:
         computed["ALGO"] = Computed(word, f"IALGO, {line_of(incar, 'IALGO')}")
     solver = ALGOS.get(word, "davidson")
     if "NELMDL" in incar.values:
-        return SolverTags(solver, abs(whole(incar, "NELMDL")), computed)
+        return solver, abs(whole(incar, "NELMDL")), computed
     frozen = SEQUENCES[solver].begins.frozen_steps if solver in SEQUENCES else 0
     computed["NELMDL"] = Computed(-frozen, f"ALGO = {word}" if frozen else "default")
-    return SolverTags(solver, frozen, computed)
+    return solver, frozen, computed

@@ -16,6 +16,7 @@ from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.symmetry import Symmetry, find_symmetry, subgroup
 from eigenwerk.dft.density.density import Density, atomic_density
 from eigenwerk.dft.density.symmetrise import make_symmetriser
+from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.filling.part_levels import PartLevel
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.runs.open_shells.broken_symmetry import (
@@ -39,7 +40,6 @@ from eigenwerk.dft.scf.cycle import StepCallback
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
 from eigenwerk.dft.settings.dataset import open_shell_moment
 from eigenwerk.dft.settings.mixing_extent import smallest_sloshing_g
-from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.units import HARTREE_EV
 
 OnNote = Callable[..., None]
@@ -322,8 +322,7 @@ def _filled_apart(
         other = calculation
         if symmetry.order > less.order:
             other = calculation.at_points(under(calculation.kpoints, less))
-        atoms, semilocal = other.atoms, make_terms(replace(given, hybrid=None), other.atoms, other.kpoints.symmetry)
-        potential = PotentialBuilder(atoms, semilocal)(density)
+        atoms, potential = other.atoms, potential_builder(other.scene.semilocal)(density)
         apart_sknG = told_apart(atoms, make_symmetriser(less, atoms), potential, coeff_sknG, levels)
         for orders in fillings(levels):
             start = _starting_point(other, *filled_apart(apart_sknG, occ_skn, levels, orders))

@@ -23,7 +23,7 @@ from eigenwerk.dft.density.fields import KINDS
 from eigenwerk.dft.runs.saving.exchange_tree import stored_exchange
 from eigenwerk.dft.runs.saving.state_schema import SPINS, check_lengths, check_start, check_state, check_version_1
 from eigenwerk.dft.scf.start.carried import Sphere, StoredOrbitals
-from eigenwerk.dft.scf.start.earlier import Earlier, require_same_atoms, system_tree
+from eigenwerk.dft.scf.start.earlier import Earlier, require_same_atoms, tree_of
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, System
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5.hdf5_state import read_with_header
@@ -62,7 +62,7 @@ def state_tree(state: State, orbitals: WholeOrbitals | None, moving: bool = Fals
     if orbitals is not None:
         bands |= orbitals_tree(orbitals)
     return {
-        **system_tree(state.system),
+        **tree_of(state.system),
         "basis": {"cutoff": basis.cutoff, "wave_grid": basis.grids.wave, "fine_grid": basis.grids.fine},
         "density": {
             "index_gc": _array(basis.index_gc[: basis.density_count]).astype(np.int32), **fields_tree(state.density),

@@ -10,7 +10,7 @@ import torch
 
 from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.crystal.structure import Structure, shortest
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.steps.motion import VIBRATIONS
 from eigenwerk.dft.paw.atoms import PawAtoms
@@ -18,6 +18,7 @@ from eigenwerk.dft.runs.saving.checkpoint import density_of, fields_tree, orbita
 from eigenwerk.dft.runs.saving.ionic_tree import exact_tree, ionic_steps_of
 from eigenwerk.dft.scf.start.carried import Places, carried_orbitals
 from eigenwerk.dft.scf.start.state_history import KeptState, StateHistory
+from eigenwerk.dft.settings.same import SAME_START, apart
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5.hdf5_state import read_with_header
 from eigenwerk.io.tree_check import TreeProblem
@@ -27,9 +28,6 @@ from eigenwerk.units import BOHR_ANGSTROM
 
 STATE_HISTORY_BYTES = 4e9
 """Orbitals of earlier ionic steps are saved up to this size; without them the next steps take a little longer."""
-
-SAME_START = 1e-4
-"""Largest distance, in Å, between the starts of one and the same run."""
 
 Operations = tuple[int, ...] | None
 
@@ -135,9 +133,7 @@ def is_begun(path: Path, inputs: Inputs) -> bool:
     here, there = inputs.structure, tree.get("structure")
     if not isinstance(there, dict) or tree["status"]["converged"] or tuple(there["symbols"]) != tuple(here.symbols):
         return False
-    apart_av = shortest(there["scaled_ac"] - here.scaled_ac) @ here.lattice_cv
-    stretched = np.abs(there["lattice_cv"] - here.lattice_cv).max()
-    return max(float(np.abs(apart_av).max()), float(stretched)) * BOHR_ANGSTROM < SAME_START
+    return max(apart(there, {"lattice_cv": here.lattice_cv, "scaled_ac": here.scaled_ac})) < SAME_START
 
 
 REMEDY = "Leave --restart out to begin anew, from CONTCAR if it is there."
@@ -190,11 +186,11 @@ def require_same_run(found: Resumption, kind: str, inputs: Inputs) -> None:
         raise InputError(
             f"{found.path}: this run has {len(first.scaled_ac)} atoms, and POSCAR has {len(here.symbols)}. {REMEDY}"
         )
-    lattice_cv = here.lattice_cv * BOHR_ANGSTROM
-    apart = float(np.linalg.norm(shortest(first.scaled_ac - here.scaled_ac) @ lattice_cv, axis=1).max())
-    stretched = float(np.abs(first.lattice_cv - lattice_cv).max())
-    if kind != VIBRATIONS and max(apart, stretched) > SAME_START:
+    begun = {"lattice_cv": first.lattice_cv / BOHR_ANGSTROM, "scaled_ac": first.scaled_ac}
+    stretched, away = apart(begun, {"lattice_cv": here.lattice_cv, "scaled_ac": here.scaled_ac})
+    if kind != VIBRATIONS and max(away, stretched) > SAME_START:
+        stretched, away = stretched * BOHR_ANGSTROM, away * BOHR_ANGSTROM
         raise InputError(
-            f"{found.path}: this run began elsewhere: its first atoms lie up to {apart:.4f} Å from those of POSCAR, "
+            f"{found.path}: this run began elsewhere: its first atoms lie up to {away:.4f} Å from those of POSCAR, "
             f"its lattice vectors differ by up to {stretched:.4f} Å. Restore its POSCAR to go on with it. {REMEDY}"
         )

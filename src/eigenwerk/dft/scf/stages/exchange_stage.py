@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from eigenwerk.dft.density.density import Density, moment_per_atom
+from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.filling.occupations import Occupations
 from eigenwerk.dft.scf.cycle import Cycle, StepCallback
@@ -18,7 +19,8 @@ from eigenwerk.dft.scf.stages.force_goal import ForceGoal
 from eigenwerk.dft.scf.stages.ghosts import Ghosts
 from eigenwerk.dft.scf.stages.stage import KEPT, NEW, RENEWED, CycleScene, Frozen, Stage, Verdict
 from eigenwerk.dft.scf.state import ScfStep, Solved, StartingPoint, State
-from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
+from eigenwerk.dft.terms.builder import PotentialBuilder
+from eigenwerk.dft.terms.term import Scene
 
 
 def cycle_of(
@@ -30,10 +32,8 @@ def cycle_of(
     if exchange is None:
         stages = [frozen, Ghosts(scene), Branches(scene), *([] if goal is None else [goal])]
         return Cycle(scene, builder, start, stages, on_step, repeatable)
-    semilocal = make_terms(replace(given, hybrid=None), scene.atoms, scene.symmetrise.symmetry)
-    loop = ExchangeLoop(
-        exchange, builder, PotentialBuilder(scene.atoms, semilocal), given.energy_tolerance, CORES[given.core_screened]
-    )
+    semilocal = potential_builder(Scene(scene.atoms, given, scene.symmetrise.symmetry).semilocal)
+    loop = ExchangeLoop(exchange, builder, semilocal, given.energy_tolerance, CORES[given.core_screened])
     if goal is not None:
         loop.aim(goal.asked)
     stages = [frozen, Ghosts(scene, loop.relative), ExchangeStage(scene, loop, goal), Branches(scene, asks=False)]

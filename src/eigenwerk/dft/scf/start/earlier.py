@@ -1,14 +1,12 @@
 """What a calculation takes over from an earlier state, whatever has changed in between."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.crystal.structure import shortest
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.exchange.compressed import negative
 from eigenwerk.dft.exchange.memory import ExchangeMemory
@@ -22,18 +20,13 @@ from eigenwerk.dft.scf.start.carried import (
     with_electrons,
 )
 from eigenwerk.dft.scf.state import Progress, StartingPoint, State, System, wanted_bands
-from eigenwerk.dft.settings.parameters import USER_TAGS, changed_tags
+from eigenwerk.dft.settings.declared import Changes
+from eigenwerk.dft.settings.same import CELL, POSITIONS, apart, differences, same_points, system_tree
 from eigenwerk.dft.terms.term import LowRank
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.units import BOHR_ANGSTROM
-
-SAME_POINT = 1e-8
-"""Largest difference of fractional coordinates of one and the same k-point, and of its weights."""
-
-SAME_CELL, SAME_PLACE = 1e-8, 1e-6 / BOHR_ANGSTROM
-"""Largest differences of the vectors of one and the same cell, and of the places of one and the same atom, bohr."""
 
 WAVES = "waves of the density"
 """What else may have changed: grids, or the version that chose the waves (PREC = Normal had 1.5 G_cut once)."""
@@ -89,18 +82,10 @@ def _rows(stored: StoredOrbitals, places: Places, atoms: PawAtoms, bands: int) -
     return None if row_skmG is None else negative(row_skmG)
 
 
-def system_tree(system: System) -> dict[str, Any]:
-    """What a state is a state of, as nested mappings of arrays and plain values; hartree and bohr."""
-    basis, structure = system.basis, system.structure
-    return {
-        "structure": {
-            "lattice_cv": structure.lattice_cv, "symbols": structure.symbols, "scaled_ac": structure.scaled_ac,
-            "magmom_a": structure.magmom_a, "kinds": structure.kinds,
-        },
-        "parameters": asdict(system.parameters),
-        "kpoints": {"point_kc": basis.kpoints.point_kc, "weight_k": basis.kpoints.weight_k},
-        "setups": {symbol: _setup_tree(system, symbol) for symbol in structure.species},
-    }  # fmt: skip
+def tree_of(system: System) -> dict[str, Any]:
+    """What a state is a state of (`system_tree`)."""
+    structure, setups = system.basis.structure, {s: _setup_tree(system, s) for s in system.basis.structure.species}
+    return system_tree(structure, system.basis.kpoints, system.parameters, setups)
 
 
 def _setup_tree(system: System, symbol: str) -> dict[str, Any]:
@@ -113,7 +98,7 @@ def earlier_of(state: State) -> Earlier:
     """A state of this process, or of these processes."""
     basis = state.system.basis
     return Earlier(
-        "the state", system_tree(state.system), "" if state.converged else state.status,
+        "the state", tree_of(state.system), "" if state.converged else state.status,
         basis.index_gc[: basis.density_count].cpu(), state.following, state.occupations.occ_skn, state.progress,
         of_basis(basis, state.coeff_sknG),
         exchange=None if state.exchange is None else StoredExchange.of(state.exchange, basis),
@@ -132,12 +117,13 @@ def starting_point(earlier: Earlier, system: System, atoms: PawAtoms, orbitals: 
     Raises InputError if the state is one of other atoms or other PAW data.
     """
     require_same_atoms(earlier, system)
-    about = system_tree(system)
-    changes = _changes(earlier.about, about)
+    about = tree_of(system)
+    found = differences(earlier.about, about)
+    changes = [one.words for one in found if one.changes not in (Changes.BANDS, Changes.LESS)]
     if not changes and not torch.equal(earlier.index_gc, system.basis.index_gc[: system.basis.density_count].cpu()):
         changes.append(WAVES)
     notes = _notes(earlier, about, changes)
-    places = Places(earlier.about["structure"], bool({"cell", "positions"} & set(changes)))
+    places = Places(earlier.about["structure"], bool({CELL, POSITIONS} & set(changes)))
     density = carried_density(earlier.density, earlier.index_gc, places, atoms)
     coeff_sknG, reason = _orbitals(earlier, about, places, atoms) if orbitals else (None, "")
     if reason:
@@ -177,7 +163,7 @@ def _orbitals(
     there, here = (len(some["kpoints"]["weight_k"]) for some in (earlier.about, about))
     if earlier.orbitals is None:
         return None, "the file holds no orbitals"
-    if not _same_points(earlier.about, about, "point_kc"):
+    if not same_points(earlier.about, about, "point_kc"):
         return None, f"the k-points differ (there were {there}, now {here})"
     coeff_sknG = carried_orbitals(earlier.orbitals, places, atoms, about["parameters"]["bands"])
     return coeff_sknG, "" if coeff_sknG is not None else "the orbitals of the file are complex, those of this run real"
@@ -185,7 +171,7 @@ def _orbitals(
 
 def require_same_atoms(earlier: Earlier, system: System) -> None:
     """Raise InputError if a state is one of other atoms or other PAW data."""
-    about = system_tree(system)
+    about = tree_of(system)
     stored, wanted = tuple(earlier.about["structure"]["symbols"]), about["structure"]["symbols"]
     if stored != wanted:
         raise InputError(
@@ -213,12 +199,13 @@ def require_same_crystal(earlier: Earlier, system: System) -> list[str]:
     electrons.
     """
     require_same_atoms(earlier, system)
-    about = system_tree(system)
+    about = tree_of(system)
     before, now = earlier.about["parameters"], about["parameters"]
-    changes = _changes(earlier.about, about)
+    found = [one for one in differences(earlier.about, about) if one.changes not in (Changes.BANDS, Changes.LESS)]
+    changes = {one.words for one in found}
     fatal = {"cell": "its cell is another one", "positions": "its atoms are elsewhere"}
-    if "positions" in changes:
-        moved_by = _displacement(earlier.about, about) * BOHR_ANGSTROM
+    if POSITIONS in changes:
+        moved_by = apart(earlier.about["structure"], about["structure"])[1] * BOHR_ANGSTROM
         fatal["positions"] = f"its atoms are elsewhere (by up to {moved_by:.4f} Å)"
     fatal["ISPIN"] = f"it was made with ISPIN = {earlier.density.spin.components}, and here ISPIN = {now['spins']}"
     fatal["NELECT"] = f"it has {before.get('electrons', 0):g} electrons, and here there are {now['electrons']:g}"
@@ -228,36 +215,7 @@ def require_same_crystal(earlier: Earlier, system: System) -> list[str]:
             f"{earlier.name}: this density cannot be kept: {'; '.join(wrong)}. Use the structure and tags of that run "
             "(its CONTCAR as POSCAR), or make the ground state anew with ICHARG = 2."
         )
-    return [name for name in changes if name not in ("k-points", "MAGMOM", "SIGMA", "ISMEAR", USER_TAGS["mixing"])]
-
-
-def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What is not the same, of all that the next step depends on."""
-    changes = []
-    if not np.allclose(old["structure"]["lattice_cv"], new["structure"]["lattice_cv"], rtol=0, atol=SAME_CELL):
-        changes.append("cell")
-    if _displacement(old, new) > SAME_PLACE:
-        changes.append("positions")
-    if not _same_points(old, new, "point_kc", "weight_k"):
-        changes.append("k-points")
-    # they have a say in the symmetry that densities are given
-    before, now = (some["structure"]["magmom_a"] for some in (old, new))
-    if (before is None) != (now is None) or (now is not None and not np.array_equal(before, now)):
-        changes.append("MAGMOM")
-    if list(old["structure"].get("kinds", old["structure"]["symbols"])) != list(new["structure"]["kinds"]):
-        changes.append("LDAU of the species")
-    return changes + changed_tags(old["parameters"], new["parameters"])
-
-
-def _displacement(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
-    """How far an atom has moved at most, bohr."""
-    step_ac = shortest(new["structure"]["scaled_ac"] - old["structure"]["scaled_ac"])
-    return float(np.linalg.norm(step_ac @ new["structure"]["lattice_cv"], axis=1).max())
-
-
-def _same_points(old: Mapping[str, Any], new: Mapping[str, Any], *names: str) -> bool:
-    pairs = [(old["kpoints"][name], new["kpoints"][name]) for name in names]
-    return all(there.shape == here.shape and np.abs(there - here).max() < SAME_POINT for there, here in pairs)
+    return [one.words for one in found if one.changes is Changes.THE_ANSWER]
 
 
 def _notes(earlier: Earlier, about: Mapping[str, Any], changes: list[str]) -> list[str]:
@@ -265,10 +223,10 @@ def _notes(earlier: Earlier, about: Mapping[str, Any], changes: list[str]) -> li
     notes = []
     if earlier.unfinished:
         notes.append(f"the earlier run had not converged ({earlier.unfinished})")
-    if "cell" in changes:
+    if CELL in changes:
         notes.append("the cell has changed")
-    if "positions" in changes:
-        moved_by = _displacement(earlier.about, about) * BOHR_ANGSTROM
+    if POSITIONS in changes:
+        moved_by = apart(earlier.about["structure"], about["structure"])[1] * BOHR_ANGSTROM
         notes.append(f"atoms have moved by up to {moved_by:.3f} Å")
     spins = earlier.density.spin.components
     if spins != about["parameters"]["spins"]:
