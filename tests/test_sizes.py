@@ -18,7 +18,7 @@ MOST_IMPORTS = 25
 
 MOST_LINES = 84395
 MOST_FILES = 695
-MOST_TRACKED = 1495
+MOST_TRACKED = 1492
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
