@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from entries import load
 
 HERE = Path(__file__).resolve().parent
-MEASURED = HERE.parent / "collectives" / "results.json"
+MEASURED = HERE.parent / "parts" / "collectives" / "results.json"
 SMALLEST = 1 << 20
 """Bytes from which measured calls count: vectors are larger."""
 

@@ -443,12 +443,12 @@ from types import SimpleNamespace
 from eigenwerk.cli import main, run
 
 def compute(*given, before=run.compute_here):
-    from eigenwerk.dft.scf import loop
-    def orbitals(*given, before=loop.first_orbitals):
+    from eigenwerk.dft.scf import cycle
+    def orbitals(*given, before=cycle.first_orbitals):
         coeff_sknG = before(*given)
         coeff_sknG[:, :, 1:3] = coeff_sknG[:, :, :1]
         return coeff_sknG
-    loop.first_orbitals = orbitals
+    cycle.first_orbitals = orbitals
     return before(*given)
 
 run.compute_here = compute

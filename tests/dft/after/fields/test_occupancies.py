@@ -19,7 +19,7 @@ def magnet(calculation, crystal):
     noise_sx = [torch.rand(len(x), generator=random, dtype=x.dtype) * 0.1 for x in density.occupancy_sx]
     blocks = [calc.atoms.layout.blocks(torch.stack(noise_sx), species) for species in calc.atoms.layout.species]
     symmetric_sx = calc.atoms.layout.flatten([block + block.mT for block in blocks])
-    return calc, type(density).of(density.density_sg, density.occupancy_sx + symmetric_sx)
+    return calc, type(density).of(density.density_sg, density.occupancy_sx + symmetric_sx, density.spin)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_all_numbers_together_keep_energy_and_potential(magnet):
         uncoupled(calc.atoms, coupled(calc.atoms, occupancy_x, largest), largest)
         for occupancy_x in density.occupancy_sx
     ])  # fmt: skip
-    again = type(density).of(density.density_sg, back_sx)
+    again = type(density).of(density.density_sg, back_sx, density.spin)
     assert not torch.allclose(back_sx, density.occupancy_sx, atol=1e-3), "what couples to odd l is left out"
     builder = potential_builder(Scene(calc.atoms, calc.parameters))
     here, there = builder(density), builder(again)

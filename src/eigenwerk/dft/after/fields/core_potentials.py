@@ -7,6 +7,7 @@ the spheres v is that of the smooth charge, so values of different elements, or 
 """
 
 from math import pi, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +30,11 @@ def core_potentials(potential: Potential, dipole: Dipole | None = None) -> CoreP
     return CorePotentials(value_a, radius)
 
 
+def _in_document(core: CorePotentials, fermi_level: float) -> Any:
+    return plain(core.value_a, fermi_level)
+
+
 CORE_POTENTIALS = Analysis(
-    (
-        Quantity(
-            "core_potentials", "eV", key="core_potentials_eV", document=lambda core, fermi: plain(core.value_a, fermi)
-        ),
-    ),
+    (Quantity("core_potentials", "eV", key="core_potentials_eV", document=_in_document),),
     lambda scene: (core_potentials(scene.potential, scene.dipole),),
 )

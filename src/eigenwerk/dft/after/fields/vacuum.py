@@ -6,6 +6,7 @@ along lattice axis c, s its fractional coordinate.  In a vacuum the average is f
 electron at rest has that energy, and the work function is the level less the Fermi level.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -82,13 +83,14 @@ def _in_document(levels: VacuumLevels, fermi_level: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _moments_in_document(moment_c: Mapping[int, float], _: float) -> dict[str, float]:
+    return {str(axis + 1): moment for axis, moment in moment_c.items()}
+
+
 VACUUM_LEVELS = Analysis(
     (
         Quantity("vacuum", "eV", key="vacuum", document=_in_document),
-        Quantity(
-            "dipole", "e Å", key="dipole_eA",
-            document=lambda moment_c, _: {str(axis + 1): moment for axis, moment in moment_c.items()},
-        ),
+        Quantity("dipole", "e Å", key="dipole_eA", document=_moments_in_document),
     ),
     _levels_and_moment,
 )  # fmt: skip

@@ -102,10 +102,10 @@ def check_field_files(incar: Incar, bands: int, kpoints: KPoints, findings: Find
         band_selection(incar, bands, len(kpoints.point_kc))
     if not incar.get("LPARD"):
         tell_idle(incar, (("LPARD = .TRUE.", OF_PARCHG),), findings)
-    findings.add(*_sums_over_path(incar, kpoints.samples_zone))
+    findings.add(*sums_over_path(incar, kpoints.samples_zone))
 
 
-def _sums_over_path(incar: Incar, sampled: bool) -> list[Problem]:
+def sums_over_path(incar: Incar, sampled: bool) -> list[Problem]:
     """A warning where a file sums over k-points that do not sample the zone, and keeps a density that does."""
     if sampled or incar.get("ICHARG") not in FIXED:
         return []
