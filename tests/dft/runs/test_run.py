@@ -86,8 +86,9 @@ def test_result_is_whole_and_consistent(silicon):
     assert result.converged and not result.interrupted and result.status == f"converged in {len(seen)} steps"
     assert result.symbols == ("Si", "Si")
     assert result.energy_without_entropy == pytest.approx(result.free_energy - result.entropy_term)
-    assert result.record.last.components["atomic_reference"] == pytest.approx(result.free_energy - result.absolute_energy)
-    assert sum(result.record.last.components.values()) == pytest.approx(result.free_energy, abs=1e-8)
+    components = result.record.last.components
+    assert components["atomic_reference"] == pytest.approx(result.free_energy - result.absolute_energy)
+    assert sum(components.values()) == pytest.approx(result.free_energy, abs=1e-8)
     assert result.steps[-1].free_energy == result.free_energy
     assert [step.step for step in seen] == list(range(1, len(seen) + 1))
     assert result.gap.gap > 0 and not result.gap.metal
