@@ -130,6 +130,10 @@ class PlaneWaveBasis:
         """Weights of all irreducible k-points, those of other groups included; they sum to 1."""
         return self.runtime.tensor(self.kpoints.weight_k)
 
+    def filling(self, occ_skn: torch.Tensor) -> torch.Tensor:
+        """w_k g f: electrons of orbitals with occupations 0 to 1, in host memory; (s, k, n)."""
+        return self.weight_k.cpu()[:, None] * occ_skn * self.spin.degeneracy
+
     @property
     def point_kc(self) -> np.ndarray:
         """Fractional k-points of this group."""

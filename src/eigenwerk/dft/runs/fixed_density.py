@@ -151,7 +151,7 @@ def fixed_state(calculation: Calculation, fixed: FixedDensity, found: PointBands
     """
     filled, settings = _filled(calculation, fixed, found), calculation.settings
     basis, density = calculation.basis, fixed.density
-    filling_skn = basis.weight_k.cpu()[:, None] * filled.occ_skn * basis.spin.degeneracy
+    filling_skn = basis.filling(filled.occ_skn)
     band = band_energy(found.eig_skn, filling_skn)
     energies = harris_energies(
         calculation.atoms, density, calculation.builder(density), band, filled.entropy_term,

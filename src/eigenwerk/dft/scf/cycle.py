@@ -184,7 +184,7 @@ class Cycle:
         """Bands in the potential of the density, their occupations, and the energy."""
         atoms, asked, bands = self.atoms, self._asked, found.lowest(self.settings.bands)
         filled = self.occupy(bands.eig_skn)
-        filling_skn = self.scene.filling(filled.occ_skn)
+        filling_skn = self.scene.atoms.basis.filling(filled.occ_skn)
         # fetched before the work on the density is queued: nothing waits for that before it is mixed
         energies = harris_energies(
             atoms, self._density, asked.potential, band_energy(bands.eig_skn, filling_skn), filled.entropy_term,

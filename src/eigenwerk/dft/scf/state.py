@@ -149,8 +149,7 @@ class State:
     @property
     def filling_skn(self) -> torch.Tensor:
         """w_k g f: electrons of each orbital, in host memory."""
-        basis = self.system.basis
-        return basis.weight_k.cpu()[:, None] * self.occupations.occ_skn * basis.spin.degeneracy
+        return self.system.basis.filling(self.occupations.occ_skn)
 
     @property
     def events(self) -> tuple[str, ...]:

@@ -334,7 +334,7 @@ def _filled_apart(
 
 def _starting_point(calculation: Calculation, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> StartingPoint:
     basis = calculation.basis
-    filling_skn = basis.weight_k.cpu()[:, None] * occ_skn * basis.spin.degeneracy
+    filling_skn = basis.filling(occ_skn)
     made = calculation.symmetrise(density_of_bands(calculation.atoms, coeff_sknG, filling_skn))
     return StartingPoint(made, coeff_sknG, wanted_bands(occ_skn), occ_skn=occ_skn)
 

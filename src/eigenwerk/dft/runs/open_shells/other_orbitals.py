@@ -135,7 +135,7 @@ def ways_of(eig_n: torch.Tensor, occ_n: torch.Tensor, level: float) -> list[tupl
 
 def _choice(calculation: Calculation, state: State, occ_skn: torch.Tensor) -> Choice:
     atoms, basis, coeff_sknG = calculation.atoms, calculation.basis, state.coeff_sknG
-    filling_skn = basis.weight_k.cpu()[:, None] * occ_skn * basis.spin.degeneracy
+    filling_skn = basis.filling(occ_skn)
     density = calculation.symmetrise(density_of_bands(atoms, coeff_sknG, filling_skn))
     potential = calculation.builder(density)
     hamiltonian, band = Hamiltonian.of(atoms, potential), 0.0

@@ -48,7 +48,7 @@ def wave_start(path: str | Path, calculation: Calculation) -> StartingPoint | No
     occ_skn[..., :kept] = torch.as_tensor(
         file.occ_skn[..., :kept] if spins == channels else file.occ_skn.mean(0)[..., :kept]
     )
-    filling_skn = basis.weight_k.cpu()[:, None] * occ_skn * basis.spin.degeneracy
+    filling_skn = basis.filling(occ_skn)
     electrons = float(filling_skn.sum())
     if not 0.5 < electrons / parameters.electrons < 2:
         raise InputError(

@@ -59,7 +59,7 @@ class ExchangeStage(Stage):
                 words, held = self._held(density)
                 if held is not None:
                     return words, held
-            words = loop.renew(start.coeff_sknG, start.occ_skn, scene.filling(start.occ_skn))
+            words = loop.renew(start.coeff_sknG, start.occ_skn, scene.atoms.basis.filling(start.occ_skn))
             return f"before this step {words}", density
         return "", density
 

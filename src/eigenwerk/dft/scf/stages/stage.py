@@ -30,11 +30,6 @@ class CycleScene:
         """Superposed atoms with these moments, Bohr magneton."""
         return self.symmetrise(atomic_density(self.atoms, self.settings.electrons, moment_a))
 
-    def filling(self, occ_skn: torch.Tensor) -> torch.Tensor:
-        """w_k g f of occupations 0 to 1, in host memory."""
-        basis = self.atoms.basis
-        return basis.weight_k.cpu()[:, None] * occ_skn * basis.spin.degeneracy
-
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
