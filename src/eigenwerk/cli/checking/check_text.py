@@ -175,8 +175,8 @@ def _electrons(electrons: Document | None, bands: Document | None) -> Iterator[L
     else:
         yield _row("spin", "none")
     yield _row("functional", electrons["functional"])
-    for words in electrons["hubbard"]:
-        yield _row("+U", words)
+    for label, words in electrons["words"]:
+        yield _row(label, words)
     yield _row("occupations", filling_words(electrons["smearing"], electrons["width"]))
     yield _row("bands", f"{bands['count']}, of which the electrons need {bands['needed']}")
 

@@ -14,9 +14,9 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.inputs.checks import VACUUM
-from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.steps.kpoints import WeightlessPoints, kpoints_of_file, kpoints_of_spacing
-from eigenwerk.dft.inputs.tags_in_force import Computed, number
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import Computed, number
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.kpoints import KpointsFile
 from eigenwerk.io.vasp.input.poscar import Poscar

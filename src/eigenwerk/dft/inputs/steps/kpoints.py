@@ -16,7 +16,7 @@ from eigenwerk.dft.crystal.kpoints import (
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA, Tetrahedra
-from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.kpoints import KpointsFile

@@ -1,11 +1,11 @@
 """LORBIT and RWIGS: whether, on which spheres and how finely orbitals are projected on atoms (no torch here)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.tags_in_force import Computed, line_of, whole
 from eigenwerk.dft.settings.dataset import DataSet
-from eigenwerk.dft.settings.parameters import SphereProjection
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of, whole
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.output.weights.projections import BY_L, WITH_PHASES, D, F
@@ -16,6 +16,14 @@ OWN_RADII = 10
 
 LARGEST = 10.0
 """A larger radius (Å) is taken for a mistake."""
+
+
+@dataclass(frozen=True)
+class SphereProjection:
+    """Spheres about the atoms on which orbitals are projected: radius by element, bohr; phases: whether wanted too."""
+
+    radius: Mapping[str, float]
+    phases: bool = False
 
 
 def sphere_projection(
