@@ -79,7 +79,9 @@ def test_a_field_leaves_only_operations_that_keep_its_sense(read):
 
 @pytest.mark.parametrize(("tags", "words"), [
     ("IDIPOL = 3", "corrected along axis 3, in the energy alone"),
-    ("IDIPOL = 3\nLDIPOL = T\nEFIELD = 0.1", "corrected along axis 3, in energy and potential, with a field of 0.1 eV/Å"),
+    ("IDIPOL = 3; LDIPOL = T", "corrected along axis 3, in energy and potential"),
+    ("IDIPOL = 3; LDIPOL = T; EFIELD = 0.1",
+     "corrected along axis 3, in energy and potential, with a field of 0.1 eV/Å"),
 ])  # fmt: skip
 def test_check_and_run_say_what_is_done_in_the_same_words(read, tags, words):
     inputs = read(tags)
