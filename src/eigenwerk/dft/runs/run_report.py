@@ -11,6 +11,7 @@ from eigenwerk.dft.settings.parameters import Parameters, filling_words, method_
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.potentials import VacuumLevels
 from eigenwerk.io.vasp.output.record import IonicStep, RunRecord, RunReport
+from eigenwerk.shown import counted
 from eigenwerk.units import HARTREE_EV
 
 FLAT = 2e-3
@@ -94,11 +95,6 @@ def _datasets(inputs: Inputs) -> Iterator[str]:
     for symbol, data in inputs.data.items():
         header = data.header
         yield f"{symbol}: {header.name}, {counted(header.valence, 'valence electron')}, md5 {header.md5}"
-
-
-def counted(number: float, noun: str) -> str:
-    """1 step, 2 steps."""
-    return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
 # -- after -------------------------------------------------------------------------------------------------------------

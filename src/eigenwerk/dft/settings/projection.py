@@ -9,6 +9,7 @@ from eigenwerk.dft.settings.tags_in_force import Computed, line_of, whole
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.output.weights.projections import BY_L, WITH_PHASES, D, F
+from eigenwerk.shown import counted
 from eigenwerk.units import BOHR_ANGSTROM
 
 OWN_RADII = 10
@@ -82,7 +83,7 @@ def _own_radii(lorbit: int) -> int:
 def _wrong(radius_x: tuple[float, ...], runs: list[str]) -> str:
     """What is wrong with radii, '' for nothing."""
     if len(radius_x) != len(runs):
-        count = f"{len(radius_x)} value{'' if len(radius_x) == 1 else 's'}"
+        count = counted(len(radius_x), "value")
         return f"{count}, but POSCAR has {len(runs)} species ({' '.join(runs)})"
     for symbol, r in zip(runs, radius_x, strict=True):
         if not 0 < r <= LARGEST:
