@@ -183,6 +183,7 @@ def wait_for_step(process, number):
     raise AssertionError("".join(lines) + process.stderr.read())
 
 
+@pytest.mark.fast("2-130")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signal_saves_the_last_step(folder, number, code):
     path = folder(EDIFF="1E-30", NELM=2000)
@@ -212,6 +213,7 @@ sys.exit(main.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_step_without_an_end_is_cut_and_the_last_one_saved(folder):
     path = folder(EDIFF="1E-30", NELM=2000)
     process = start(path, program=("-c", HANGING))
@@ -264,6 +266,7 @@ def test_run_that_is_out_of_time_ends_with_3_and_its_last_step(folder):
     assert len(read_state(path / "eigenwerk.h5", only=["history"])["history"]["step"]) == last
 
 
+@pytest.mark.slow
 def test_step_without_an_end_is_cut_when_the_time_is_over(folder):
     path = folder(EDIFF="1E-30", NELM=2000)
     process = start(path, "--max-time", "10", program=("-c", HANGING))
@@ -344,6 +347,7 @@ def told(folder, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_a_hybrid_begins_with_the_orbitals_of_pbe(told):
     hybrid = {"LHFCALC": ".TRUE.", "HFSCREEN": 0.2}
     _, text, alone = told(**hybrid)
@@ -383,6 +387,7 @@ def slow(*values):
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
+@pytest.mark.fast("*LORBIT*", "POSCAR-*")
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
@@ -406,6 +411,7 @@ def test_a_finished_run_of_another_input_is_not_over(folder, capsys, file, old, 
     assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["converged"]
 
 
+@pytest.mark.slow
 def test_a_finished_run_goes_on_for_bands_that_it_has_not_made(folder, capsys):
     path = folder()
     assert main(["run", str(path), "--no-plot"]) == 0
@@ -457,6 +463,8 @@ sys.exit(main.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_dependent_orbitals_are_replaced_by_noise(folder):
     """Random numbers of PyTorch, as the command has loaded it."""
     command = [sys.executable, "-c", DEPENDENT, "run", str(folder()), "--no-plot", "--json"]
@@ -492,6 +500,7 @@ def test_the_row_about_threads_says_why_cores_are_left_alone():
     assert threads_row(2, 16) == "2 threads (of 16; for a cell of this size more would wait for each other)"
 
 
+@pytest.mark.slow
 def test_a_charged_molecule_is_told_what_could_be_added_and_nothing_is(folder, capsys):
     box = "He+\n4.6\n1 0 0\n0 1 0\n0 0 1\nHe\n1\nDirect\n0.9 0.5 0.3\n"
     path = folder(box, "point\n0\nGamma\n1 1 1\n", NELECT=1, ISPIN=2, NBANDS=2, ENCUT=120, ISIF=0)

@@ -120,6 +120,7 @@ def test_a_path_goes_on_after_an_interruption(done, tmp_path):
         assert mine.free_energy == pytest.approx(theirs.free_energy, abs=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("image", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_an_image_that_was_stopped_goes_on_as_if_it_had_not_been(image, still, tmp_path):
     """To the last bit, also of complex orbitals; images before it are converged once more."""
