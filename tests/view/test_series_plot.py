@@ -27,6 +27,7 @@ def test_energies_and_pressures_stand_on_their_curves_per_atom():
     assert curves(below)["stress − Pulay estimate"][:, 1] == pytest.approx([1.5, 1.5, 1.5])
 
 
+@pytest.mark.fast("document1")
 @pytest.mark.parametrize("document", [eos_document(None), eos_document(None, converged=False), eos_document(
     pressure_GPa=None)])  # fmt: skip
 def test_what_is_not_known_is_not_drawn(document, tmp_path):

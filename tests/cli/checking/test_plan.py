@@ -80,6 +80,7 @@ def test_kpar_of_the_input_is_obeyed(hafnia, tmp_path, capsys):
     assert "KPAR = 2 does not divide the 3 ranks" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_ranks_of_a_processor_share_its_memory(hafnia, capsys):
     totals = []
     for ranks in ("1", "2"):
@@ -117,5 +118,7 @@ def test_durations(seconds, text):
     assert duration(seconds) == text
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_no_slow_package_is_loaded(hafnia):
     assert not SLOW_PACKAGES & modules_loaded_by("plan", hafnia, "--gpus", "1")
