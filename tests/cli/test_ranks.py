@@ -25,8 +25,8 @@ pytestmark = pytest.mark.ranks
 
 def test_two_ranks_tell_one_story_with_the_result_of_one(folder, tmp_path):
     path = folder()
-    one = run(path, "--output", tmp_path / "one", "--json", "--ranks", 1, "--device", "cpu")
-    two = run(path, "--output", tmp_path / "two", "--json", "--ranks", 2, "--device", "cpu")
+    one = run(path, "--output", tmp_path / "one", "--json", "--ranks", 1, "--device", "cpu", "--no-plot")
+    two = run(path, "--output", tmp_path / "two", "--json", "--ranks", 2, "--device", "cpu", "--no-plot")
     assert two.returncode == 0, two.stderr
     results = [json.loads(done.stdout) for done in (one, two)]
     energies = [result["energies_eV"]["free"] for result in results]

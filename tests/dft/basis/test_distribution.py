@@ -34,11 +34,10 @@ CASES = {
     "conjugate": ("lih_bent", LIH | {"mesh": (2, 1, 1), "solver": "davidson, conjugate"}),
 }
 
-FAST = """2-gloo-insulator-2 2-gloo-metal-2 2-gloo-Gamma-1 2-gloo-inversion-2 2-gloo-spins-1 2-gloo-spins-2 2-gloo-rmm-1
-2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1 2-gloo-grid_gamma-1""".split()
-"""Those of the test below that `make test` runs: every solver and form of orbitals, spins, and both ways to share out.
+FAST = "2-gloo-metal-2 2-gloo-Gamma-1 2-gloo-spins-2".split()
+"""Those of the test below that `make test` runs: real and complex orbitals, spins, and both ways to share out.
 
-The others are slow ones, four ranks among them."""
+The others are slow ones, every solver and four ranks among them."""
 
 
 POINTS = {

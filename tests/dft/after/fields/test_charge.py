@@ -21,7 +21,7 @@ from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import BOHR_ANGSTROM
 from ground_states import pieces
 
-IRON = {"spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2, "mesh": (2, 1, 1)}
+IRON = {"spins": 2, "cutoff_eV": 120.0, "ismear": 1, "sigma_eV": 0.2, "mesh": (1, 1, 1)}
 LARGEST = 4
 
 

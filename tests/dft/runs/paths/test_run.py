@@ -173,12 +173,16 @@ def test_two_ranks_find_what_one_does(tmp_path, places, images, words):
 
 
 def test_the_command_shows_steps_of_the_band_and_its_barrier(tmp_path):
-    folder = make_path(tmp_path / "shown", NSW=1, ENCUT=80)
+    folder = make_path(tmp_path / "shown", PLACES[:2] + PLACES[3:], IMAGES=1, NSW=1, ENCUT=80, EDIFF="1E-4")
     ended = run(str(folder))
     assert ended.returncode == 3, ended.stderr
-    assert "nudged elastic band of 2 images between two end points" in ended.stdout
+    assert "nudged elastic band of 1 image between two end points" in ended.stdout
     assert "Barrier (free energies, the curve through the images)" in ended.stdout
     assert "Not at rest after 1 step" in ended.stdout and (folder / "neb.png").is_file()
+
+
+@pytest.mark.slow
+def test_nothing_is_left_to_do_for_a_path_that_is_over(tmp_path):
     over = make_path(tmp_path / "over", NSW=0, ENCUT=80)
     assert run(str(over), "--no-plot", "--json").returncode == 0
     again = run(str(over), "--restart")
