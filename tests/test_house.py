@@ -182,6 +182,8 @@ def modules_of_check(repository):
     return sorted({*CHECK_PATH, *(".".join(path.parts).removesuffix(".__init__") for path in below_io)})
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_modules_on_the_way_of_check_load_no_slow_package(repository):
     program = (
         "import importlib, sys\n"

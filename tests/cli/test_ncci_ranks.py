@@ -100,6 +100,8 @@ def start_pair(path, *words, starter="torchrun"):
     return [Run(*command, **common, **rest, **{rank: str(number)}) for number in range(2)]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_ranks_of_srun_are_taken(case):
     first, second = (one.end(START) for one in start_pair(case(), starter="srun"))
     assert first[0] == 0 and "2, started by srun" in first[1] and "Files: " in first[1], first

@@ -122,6 +122,7 @@ def test_words_that_mean_nothing_are_bad_input(run, capsys, monkeypatch, words, 
     assert message in refused(capsys, "plot", ".", *words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", but_slow(("vasprun.xml", "bands.json", "CHGCAR"), "bands.json"))
 def test_a_damaged_file_is_named_and_the_others_are_drawn(run, capsys, name):
     data = (run / name).read_bytes()

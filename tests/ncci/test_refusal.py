@@ -73,6 +73,7 @@ def test_machines_with_fewer_ranks_each_count_what_is_in_common(words):
     assert "on a machine with 3 of them" in words(STORED, 6, two)
 
 
+@pytest.mark.slow
 def test_without_any_setting_a_smaller_space_is_named(words):
     assert words(LITHIUM, 6, installed=1).endswith(
         "No setting of the solver makes it fit; take Nmax = 6, a larger machine, or several."

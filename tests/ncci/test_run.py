@@ -117,6 +117,7 @@ def test_energies_do_not_depend_on_m_back_end_or_solver(cases):
         assert found == pytest.approx(energies[0, str({"backend": "csb"})], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_moments_from_different_m_agree(cases):
     keys = {"nucleus": "7Li", "interaction": "JISP16", "hw": 20, "Nmax": 0, "states": 2}
     at_half, at_three_half = (run_case(cases({"tolerance": 1e-10}, **keys, M=m)[0]).levels for m in ("1/2", "3/2"))
@@ -350,6 +351,7 @@ def test_residuals_are_those_of_the_vectors_that_are_written(cases, method, prec
         assert wanted.max() > 3e-6
 
 
+@pytest.mark.slow
 def test_residuals_above_the_tolerance_by_rounding_have_a_remark(cases):
     case = cases({"precision": "single", "tolerance": 1.3e-7, "backend": "csb"}, **(HELIUM | {"nucleus": "7Be"}))[0]
     levels = run_case(case).levels

@@ -55,6 +55,7 @@ def test_what_an_unfinished_series_has_finished_is_kept(tmp_path):
     assert kept == []
 
 
+@pytest.mark.slow
 def test_quanta_that_print_alike_have_folders_of_their_own(tmp_path):
     levels = run_series(of(tmp_path, hw="[20, 20.0000001, 17.5]", nmax="2"), tmp_path / "out")
     assert [each.about["hw"] for each in levels] == [17.5, 20, 20.0000001]

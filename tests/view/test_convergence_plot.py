@@ -37,6 +37,7 @@ def test_every_run_gives_a_picture(tmp_path, run):
     assert [entry.name for entry in tmp_path.iterdir()] == ["convergence.png"]
 
 
+@pytest.mark.slow
 def test_pictures_of_different_runs_differ(tmp_path):
     for name in ("usual", "long"):
         draw_convergence(tmp_path / name, RUNS[name], "same", 1e-6)

@@ -70,6 +70,7 @@ def test_time_of_atoms_that_move_counts_the_first_step_apart_and_forces(tmp_path
     assert 3600 * hours + 60 * minutes + rest == pytest.approx((8.5 + 3.5 * 100_000) * seconds, abs=1)
 
 
+@pytest.mark.slow
 def test_kpar_of_the_input_is_obeyed(hafnia, tmp_path, capsys):
     folder = shutil.copytree(hafnia, tmp_path / "job")
     (folder / "INCAR").write_text((folder / "INCAR").read_text() + "KPAR = 2\n")

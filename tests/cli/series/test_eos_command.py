@@ -32,6 +32,7 @@ def test_curve_document_and_picture(folder, capsys):
     assert names == {"INCAR", "POSCAR", "KPOINTS", "o", "curve.svg"}, "the folder is not touched"
 
 
+@pytest.mark.slow
 def test_a_minimum_elsewhere_is_exit_code_3_and_the_way_to_it(folder, capsys):
     (folder / "POSCAR").write_text(POSCAR.replace("5.58", "5.2"))
     assert main(["eos", str(folder), "--points", "5", "--range", "0.04", "--json", "--no-plot"]) == 3

@@ -81,6 +81,7 @@ def test_it_is_the_derivative_of_the_harris_energy_of_moving_atoms(crystal, calc
     assert abs(error) < 0.02 * abs(correction) + 0.1 / MEV
 
 
+@pytest.mark.slow
 @pytest.mark.fast("mgo_bent-*")
 @pytest.mark.parametrize(
     ("system", "settings"),

@@ -42,6 +42,7 @@ def test_the_number_of_orbitals_at_a_time_changes_nothing(exchanging):
             torch.testing.assert_close(image, found.image, atol=1e-12, rtol=0)
 
 
+@pytest.mark.slow
 def test_exchange_of_one_orbital_with_itself_is_its_hartree_energy(exchanging):
     """By the density of the package, which knows nothing of pairs, and the charges by their transform."""
     plain = ExchangeKernel(0.0, 0.0, 0.0, "1/r")

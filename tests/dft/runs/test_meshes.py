@@ -237,6 +237,7 @@ def write(folder, tags):
     (folder / "POSCAR").write_text("Si\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n")
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_a_density_with_fewer_operations_and_gives_it_all(of_old):
     write(of_old, "ISTART = 1\n")
     found = run_folder(of_old)

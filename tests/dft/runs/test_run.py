@@ -280,6 +280,7 @@ def test_a_nul_in_a_name_costs_nothing(tmp_path):
     assert not result.unwritten and "SYSTEM = a\0b" in read_state(folder / "eigenwerk.h5")["input"]["texts"]["INCAR"]
 
 
+@pytest.mark.slow
 def test_a_second_run_in_a_folder_is_refused(tmp_path):
     folder, other = make_folder(tmp_path / "x", NELM=2), []
 

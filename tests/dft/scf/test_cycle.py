@@ -213,6 +213,7 @@ FOLDED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.fast("davidson")
 @pytest.mark.parametrize("solver", ["davidson", "conjugate"])
 def test_folded_states_are_found_from_the_start(calculation, solver):

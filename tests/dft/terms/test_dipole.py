@@ -81,6 +81,7 @@ def test_an_energy_alone_is_corrected_by_the_moment(calculation):
     np.testing.assert_allclose(levels[0], levels[1], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_levels_beside_a_sheet_differ_by_its_moment_over_its_area(calculation):
     calc, state = solved(calculation, 12.0, "potential", cutoff_eV=120.0)
     potential, term = calc.builder(state.density), calc.builder.dipole

@@ -153,6 +153,7 @@ def test_a_vector_that_was_changed_is_found(tmp_path):
 STRANGE = (None, -1, 1e300, float("nan"), "word", [], {}, np.zeros(0), np.zeros((2, 2)), np.array(["a"]), 2**40)
 
 
+@pytest.mark.slow
 @pytest.mark.fast("_lanczos")
 @pytest.mark.parametrize("make", [_lanczos, _davidson])
 def test_edits_with_checksums_that_fit_are_input_errors(tmp_path, make):

@@ -195,6 +195,7 @@ def test_a_product_on_the_triangle_sends_nothing_but_the_four_steps(ranks, size)
         assert sent == wanted
 
 
+@pytest.mark.slow
 def test_shares_add_up_to_the_dense_matrix_and_split_the_work():
     basis = no_core_basis(2, 2, 4, 0)
     pairs, x_nb = random_pairs(basis), random_vectors(2, basis.dimension)
@@ -217,6 +218,7 @@ def lanczos_coefficients(world, name, dtype, block):
     return states[-1].projected_mm.numpy(), found.eig_kn.numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.fast("2-torch.float64-*")
 @pytest.mark.ranks
 @pytest.mark.parametrize(

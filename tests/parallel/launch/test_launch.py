@@ -119,6 +119,7 @@ def test_killed_rank_is_named_and_the_others_end(start, tmp_path):
     assert f"Rank 1 (process {numbers[1]}) was killed by SIGKILL; the other ranks have been stopped." in err
 
 
+@pytest.mark.slow
 @pytest.mark.fast("forks")
 def test_death_by_a_signal_counts_more_than_what_follows_from_it(start, tmp_path):
     process = start("""

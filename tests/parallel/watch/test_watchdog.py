@@ -248,6 +248,7 @@ def test_signal_to_one_rank_stops_all_after_the_same_step(start, number, asked):
     assert f"by {int(number)}" in said[1]
 
 
+@pytest.mark.slow
 def test_step_that_takes_too_long_is_cut_and_the_last_one_saved(start, tmp_path):
     ranks = start("""
         watchdog.rescue = save

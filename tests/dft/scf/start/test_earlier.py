@@ -160,6 +160,7 @@ MOVED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.fast("al_pair-*")
 @pytest.mark.parametrize(("name", "settings"), MOVED)
 def test_a_state_serves_a_structure_with_a_moved_atom(crystal, calculation, name, settings):
