@@ -40,6 +40,7 @@ def test_what_a_dead_series_left_is_taken_over_and_said(tmp_path):
     assert "ended without a word" in said[0]
 
 
+@pytest.mark.fast("relax", "eos")
 @pytest.mark.parametrize("command", ["converge", "eos", "relax"])
 def test_two_in_one_folder_are_refused(folder, capsys, command):
     (folder / "o").mkdir()
