@@ -1,6 +1,5 @@
 """The house around the code: what a newcomer, a packager and a user's patience rely on."""
 
-import ast
 import os
 import re
 import runpy
