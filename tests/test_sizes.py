@@ -30,7 +30,7 @@ LONG_FUNCTIONS: dict[str, int] = {
 MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.dft.calculation": 26,
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
-    "eigenwerk.dft.runs.saving.saving": 29,
+    "eigenwerk.dft.runs.saving.saving": 28,
 }
 
 
