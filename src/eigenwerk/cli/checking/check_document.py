@@ -18,6 +18,7 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.default_bands import fewest_bands
+from eigenwerk.dft.settings.dispersion import dispersion_words
 from eigenwerk.dft.settings.parameters import Parameters, hubbard_words, method_title
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import formula
@@ -164,6 +165,7 @@ def _electrons(parameters: Parameters, inputs: Inputs) -> Document:
         "fixed_moment": parameters.fixed_moment,
         "functional": method_title(parameters),
         "hubbard": hubbard_words(parameters),
+        "dispersion": list(dispersion_words(parameters.dispersion)),
         "smearing": parameters.ismear,
         "width": parameters.width * HARTREE_EV,
     }

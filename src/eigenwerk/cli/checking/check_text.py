@@ -177,6 +177,8 @@ def _electrons(electrons: Document | None, bands: Document | None) -> Iterator[L
     yield _row("functional", electrons["functional"])
     for words in electrons["hubbard"]:
         yield _row("+U", words)
+    for words in electrons["dispersion"]:
+        yield _row("dispersion", words)
     yield _row("occupations", filling_words(electrons["smearing"], electrons["width"]))
     yield _row("bands", f"{bands['count']}, of which the electrons need {bands['needed']}")
 

@@ -13,12 +13,10 @@ from eigenwerk.dft.inputs.steps import (
     bands,
     crystal,
     datasets,
-    dipole,
     electrons,
     exchange,
     field_files,
     grids,
-    hubbard,
     motion,
     parameters,
     points,
@@ -26,6 +24,7 @@ from eigenwerk.dft.inputs.steps import (
     real_space,
     size,
 )
+from eigenwerk.dft.inputs.steps.corrections import dipole, dispersion, hubbard
 from eigenwerk.dft.inputs.tags_in_force import Computed
 
 TAGS, SETTINGS = "tags", "settings"
@@ -90,6 +89,7 @@ STEPS = (
     InputStep(electrons.charge_of_cell, "charge", TAGS, after=READY),
     InputStep(checks.check_charge),
     InputStep(dipole.dipole_correction, "dipole", TAGS),
+    InputStep(dispersion.dispersion_correction, "dispersion", TAGS),
     InputStep(real_space.projector_accuracy, "real_space", "ROPT", after=READY),
     InputStep(projections.sphere_projection, "projection", "RWIGS", after=READY),
     InputStep(field_files.check_field_files, after=READY),

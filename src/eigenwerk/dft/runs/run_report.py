@@ -6,6 +6,7 @@ import numpy as np
 
 from eigenwerk.dft.after.band_gap import BandEdge, BandGap, band_gap
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.settings.dispersion import dispersion_words
 from eigenwerk.dft.settings.parameters import Parameters, filling_words, hubbard_words, method_title
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.potentials import VacuumLevels
@@ -63,6 +64,7 @@ def description(inputs: Inputs) -> list[Row]:
         ("system", f"{formula(inputs.structure.symbols)}: {inputs.poscar.title.strip()}"),
         ("method", f"{method_title(parameters)}, {cutoff}, {spin}"),
         *(("+U", words) for words in hubbard_words(parameters)),
+        *(("dispersion", words) for words in dispersion_words(parameters.dispersion)),
         *_core_rows(parameters),
         ("electrons", f"{parameters.electrons:g} in {parameters.bands} bands, {filling}"),
         ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),

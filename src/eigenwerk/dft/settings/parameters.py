@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.settings.declared import Changes, hartree, is_single, setting
+from eigenwerk.dft.settings.dispersion import DispersionCorrection, with_dispersion
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.units import HARTREE_EV
@@ -90,7 +91,7 @@ class Parameters:
     stress: whether it is computed (ISIF); motion_time: TIME (hartree⁻¹), of the damped solver; start_single: whether
     the first steps improve the orbitals in single precision; exchange_single: whether pairs of exact exchange are;
     correct_forces: LCORR, and one more step where their error is large; dipole: correction for that of a slab or
-    molecule, projection: of the orbitals on atoms; or None.
+    molecule, dispersion: correction for it (IVDW), projection: of the orbitals on atoms; or None.
     """
 
     cutoff: float = field(metadata=setting("ENCUT"))
@@ -127,6 +128,7 @@ class Parameters:
     correct_forces: bool = field(default=True, metadata=setting("LCORR", Changes.NOTHING, bool))
     stress: bool = True
     dipole: DipoleCorrection | None = field(default=None, metadata=setting("IDIPOL, LDIPOL, DIPOL, EFIELD"))
+    dispersion: DispersionCorrection | None = field(default=None, metadata=setting("IVDW, VDW_*"))
     projection: SphereProjection | None = field(default=None, metadata=setting("LORBIT, RWIGS", Changes.BANDS))
     title: str = field(default="unknown system", metadata=setting("SYSTEM", Changes.NOTHING, str))
 
@@ -136,9 +138,9 @@ SHELLS = "spdf"
 
 
 def method_title(parameters: Parameters) -> str:
-    """The functional as papers call it: PBE, HSE06, PBE+U."""
+    """The functional as papers call it: PBE, HSE06, PBE+U, PBE-D3(BJ)."""
     title = find_functional(parameters.functional, parameters.hybrid).title
-    return f"{title}+U" if parameters.hubbard else title
+    return with_dispersion(f"{title}+U" if parameters.hubbard else title, parameters.dispersion)
 
 
 def hubbard_words(parameters: Parameters) -> list[str]:
