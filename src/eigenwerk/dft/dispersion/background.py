@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.dispersion.libraries import library_energy
+from eigenwerk.dft.dispersion.library_energy import library_energy
 from eigenwerk.dft.dispersion.pairwise import pair_energy
 from eigenwerk.dft.dispersion.position_energy import PositionEnergy
 from eigenwerk.dft.settings.dispersion import D2, DispersionCorrection
