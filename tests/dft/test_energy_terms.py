@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from eigenwerk.dft.density.density import Density
+from eigenwerk.dft.dispersion.correction import D2, DispersionCorrection
 from eigenwerk.dft.energy_terms import TERMS, potential_builder
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange
-from eigenwerk.dft.settings.dispersion import D2, DispersionCorrection
-from eigenwerk.dft.settings.parameters import DipoleCorrection
+from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.dispersion import Dispersion
 from eigenwerk.dft.terms.hubbard import Hubbard

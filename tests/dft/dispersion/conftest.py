@@ -5,8 +5,8 @@ import pytest
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.dispersion import libraries, pairwise
+from eigenwerk.dft.dispersion.correction import D2, D4, DispersionCorrection
 from eigenwerk.dft.dispersion.functionals import known_functionals
-from eigenwerk.dft.settings.dispersion import D2, D4, DispersionCorrection
 from eigenwerk.units import BOHR_ANGSTROM
 
 OTHERS = {"sr": 1.0, "d": 20.0}

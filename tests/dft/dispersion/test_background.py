@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from eigenwerk.dft.dispersion import background
-from eigenwerk.dft.settings.dispersion import D2
+from eigenwerk.dft.dispersion.correction import D2
 
 
 def test_the_same_arrangement_is_computed_once(correction, bent, monkeypatch):

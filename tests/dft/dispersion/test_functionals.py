@@ -2,8 +2,8 @@
 
 import pytest
 
+from eigenwerk.dft.dispersion.correction import D2, D3_BJ, D3_ZERO, D4
 from eigenwerk.dft.dispersion.functionals import known_functionals, table_name
-from eigenwerk.dft.settings.dispersion import D2, D3_BJ, D3_ZERO, D4
 from eigenwerk.functionals.hybrid import B3LYP, HARTREE_FOCK, Hybrid
 from eigenwerk.functionals.table import find_functional
 

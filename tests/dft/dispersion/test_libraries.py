@@ -3,7 +3,7 @@
 import pytest
 
 from eigenwerk.dft.dispersion import libraries
-from eigenwerk.dft.settings.dispersion import D2, D3_BJ, D3_ZERO, D4
+from eigenwerk.dft.dispersion.correction import D2, D3_BJ, D3_ZERO, D4
 
 pytest.importorskip("dftd3")
 pytest.importorskip("dftd4")

@@ -7,7 +7,7 @@ import pytest
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.dispersion.background import position_energy
-from eigenwerk.dft.settings.dispersion import D3_BJ, D3_ZERO, D4
+from eigenwerk.dft.dispersion.correction import D3_BJ, D3_ZERO, D4
 from eigenwerk.io.vasp.elements import SYMBOLS
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 

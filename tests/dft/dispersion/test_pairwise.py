@@ -9,8 +9,8 @@ import pytest
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.dispersion.background import position_energy
+from eigenwerk.dft.dispersion.correction import D2
 from eigenwerk.dft.dispersion.pairwise import C6_UNIT, COEFFICIENTS
-from eigenwerk.dft.settings.dispersion import D2
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 

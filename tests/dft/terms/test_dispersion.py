@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.settings.dispersion import D2, DispersionCorrection
+from eigenwerk.dft.dispersion.correction import D2, DispersionCorrection
 from eigenwerk.dft.terms.dispersion import Dispersion
 from eigenwerk.dft.terms.term import Charges
 

@@ -6,10 +6,10 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.dispersion.correction import D2, DispersionCorrection
 from eigenwerk.dft.dispersion.library_energy import library_energy
 from eigenwerk.dft.dispersion.pairwise import pair_energy
 from eigenwerk.dft.dispersion.position_energy import PositionEnergy
-from eigenwerk.dft.settings.dispersion import D2, DispersionCorrection
 
 KEPT = 16
 """Arrangements whose corrections are kept."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from eigenwerk.dft.dispersion import libraries, pairwise
-from eigenwerk.dft.settings.dispersion import D2
+from eigenwerk.dft.dispersion.correction import D2
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.functionals.table import find_functional

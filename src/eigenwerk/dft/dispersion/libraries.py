@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 
-from eigenwerk.dft.settings.dispersion import D3_BJ, D3_ZERO, D4
+from eigenwerk.dft.dispersion.correction import D3_BJ, D3_ZERO, D4
 
 PACKAGES = {D3_ZERO: "dftd3", D3_BJ: "dftd3", D4: "dftd4"}
 

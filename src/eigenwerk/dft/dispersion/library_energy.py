@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.dispersion.correction import D3_ZERO, D4, DispersionCorrection
 from eigenwerk.dft.dispersion.libraries import PACKAGES
 from eigenwerk.dft.dispersion.position_energy import PositionEnergy
-from eigenwerk.dft.settings.dispersion import D3_ZERO, D4, DispersionCorrection
 from eigenwerk.io.vasp.elements import SYMBOLS
 
 PARTS = 8

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.dispersion.correction import DispersionCorrection
 from eigenwerk.dft.dispersion.position_energy import PositionEnergy
-from eigenwerk.dft.settings.dispersion import DispersionCorrection
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 C6_UNIT = 10.364269656 / HARTREE_EV / BOHR_ANGSTROM**6

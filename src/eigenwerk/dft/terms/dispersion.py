@@ -6,9 +6,9 @@ from typing import ClassVar, Self
 import torch
 
 from eigenwerk.dft.dispersion.background import begun
+from eigenwerk.dft.dispersion.correction import DispersionCorrection
 from eigenwerk.dft.dispersion.position_energy import PositionEnergy
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.settings.dispersion import DispersionCorrection
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 
 NAME = "dispersion"

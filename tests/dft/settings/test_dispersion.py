@@ -3,8 +3,8 @@
 import pytest
 
 from eigenwerk.dft.dispersion import libraries
+from eigenwerk.dft.dispersion.correction import D2, D3_BJ, D3_ZERO, D4
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.settings.dispersion import D2, D3_BJ, D3_ZERO, D4
 from eigenwerk.units import BOHR_ANGSTROM
 
 BOX = "box\n1\n4 0 0\n0 4 0\n0 0 4\nC H\n1 4\nDirect\n0 0 0\n.16 .16 .16\n-.16 -.16 .16\n-.16 .16 -.16\n.16 -.16 -.16\n"

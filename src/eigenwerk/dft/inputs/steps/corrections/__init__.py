@@ -1,1 +1,0 @@
-"""Corrections that are added to the energy: dispersion, +U, and what the dipole of a cell wants."""
