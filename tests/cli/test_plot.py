@@ -79,6 +79,7 @@ def test_density_of_states_of_another_folder(run, tmp_path):
     assert (tmp_path / "bands" / "bands_dos.png").is_file()
 
 
+@pytest.mark.slow
 def test_folders_of_vasp_are_drawn(shared_dir, tmp_path, capsys):
     folder = shared_dir / "reference" / "vasp_outputs" / "li_relax"
     assert main(["plot", str(folder), "-o", str(tmp_path)]) == 0
