@@ -64,7 +64,7 @@ def test_names_of_libxc_in_any_order_and_spelling_mean_the_rows_that_have_these_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("GGA_X_G96",), r"no formula of libxc's GGA_X_G96\. There are LDA_X \(1\), GGA_X_PBE \(101\)"),
+        (("GGA_X_G96",), r"no formula of libxc's GGA_X_G96\. There are LDA_X \(1\), GGA_X_B86_R \(41\)"),
         (("406",), "no formula of libxc's 406"),
         (("GGA_X_PBE", ""), "no formula of libxc's empty name"),
         (("101", "117"), "GGA_X_PBE and GGA_X_RPBE are no exchange and correlation"),

@@ -81,6 +81,18 @@ class Functional:
 
 
 @dataclass(frozen=True, eq=False)
+class Family:
+    """Functionals of one tag with two numbers (PARAM1, PARAM2): those of its name, and what makes one of others.
+
+    make: a tag of its own and the numbers -> the functional.
+    """
+
+    tag: str
+    usual: tuple[float, float]
+    make: Callable[[str, float, float], Functional]
+
+
+@dataclass(frozen=True, eq=False)
 class LibxcPart:
     """Exchange or correlation alone, by libxc's name (GGA_X_PBE) and number; the rest as of a `Functional`."""
 

@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from eigenwerk.errors import InputError
-from eigenwerk.functionals.functional import DENSITY, INGREDIENTS, Functional, LibxcPart, ShortRange
+from eigenwerk.functionals.functional import DENSITY, INGREDIENTS, Family, Functional, LibxcPart, ShortRange
 from eigenwerk.functionals.hybrid import B3LYP, Hybrid, semilocal_part
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ PARTS: dict[str, LibxcPart] = {
 SHORT_RANGES: dict[str, ShortRange] = {tag: entry for entry in _declared("SHORT_RANGES") for tag in entry.tags}
 """By the tag of the functional."""
 
+FAMILIES: dict[str, Family] = {entry.tag: entry for entry in _declared("FAMILIES")}
+"""By the tag of the functional, of which it has the usual numbers."""
+
 LIBXC_HYBRIDS: dict[str, tuple[str, Hybrid]] = {
     "HYB_GGA_XC_B3LYP": ("B3", B3LYP),
     "HYB_GGA_XC_B3LYP5": ("B5", B3LYP),
@@ -67,6 +70,7 @@ def listed(functionals: tuple[Functional, ...] = OFFERED) -> str:
 def find_functional(tag: str, hybrid: Hybrid | None = None) -> Functional:
     """The functional of a GGA tag, or of libxc's names: GGA_X_PBE+GGA_C_PBE; of a hybrid its semilocal part.
 
+    Members of a `Family` have their numbers in the tag: MK(0.12,0.8).
     The same functional at every call.  Raises InputError where there is none.
     """
     found = _found(tag)
@@ -77,9 +81,27 @@ def _found(tag: str) -> Functional:
     found = FUNCTIONALS.get(tag.strip().upper())
     if found is not None:
         return found
+    family, _, numbers = tag.strip().rstrip(")").partition("(")
+    if family in FAMILIES and numbers:
+        return _member(family, *map(float, numbers.split(",")))
     if "_" in tag:
         return libxc_functional(*tag.split("+"))
     raise InputError(f"GGA = {tag}: no such functional. Known are {listed(tuple(FUNCTIONALS.values()))}.")
+
+
+def member_tag(family: Family, first: float, second: float) -> str:
+    """The tag of a family's functional with these numbers, for `find_functional`: its own where they are the usual."""
+    same = all(abs(one - usual) <= SAME_NUMBER * usual for one, usual in zip((first, second), family.usual, strict=True))
+    return family.tag if same else f"{family.tag}({first!r},{second!r})"
+
+
+SAME_NUMBER = 1e-8
+"""Relative difference of numbers that were written with few digits (0.1833333333)."""
+
+
+@cache
+def _member(family: str, first: float, second: float) -> Functional:
+    return FAMILIES[family].make(member_tag(FAMILIES[family], first, second), first, second)
 
 
 def libxc_functional(*words: str) -> Functional:

@@ -61,7 +61,7 @@ def test_a_series_that_is_stopped_keeps_its_points(folder):
             break
     run.process.send_signal(signal.SIGTERM)
     code, out, error = run.end()
-    assert code == 128 + signal.SIGTERM and "SignalReceived by SIGTERM." in error and "Traceback" not in error
+    assert code == 128 + signal.SIGTERM and "Stopped by SIGTERM." in error and "Traceback" not in error
     assert "kept in" in out and not (folder / "eigenwerk.lock").exists()
     document = json.loads((folder / "eos.json").read_text())
     assert document["interrupted"] and document["points"]

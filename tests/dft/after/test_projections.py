@@ -15,7 +15,7 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.paw.radial import interpolate, spherical_bessel
 from eigenwerk.dft.paw.setup import matching_radius
 from eigenwerk.dft.paw.spherical import solid_harmonics
-from eigenwerk.dft.settings.parameters import SphereProjection
+from eigenwerk.dft.settings.projection import SphereProjection
 from eigenwerk.parallel.runtime import Runtime
 
 MAGNET = {"spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.calculation import Made
-from eigenwerk.dft.settings.parameters import DipoleCorrection
+from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 

@@ -8,7 +8,7 @@ import pytest
 from eigenwerk.dft.after.fields.potential import electrostatic_blocks
 from eigenwerk.dft.after.fields.vacuum import vacuum_levels
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.settings.parameters import DipoleCorrection
+from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 

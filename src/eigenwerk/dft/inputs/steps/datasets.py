@@ -2,9 +2,9 @@
 
 from math import fsum
 
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.tags_in_force import Computed, line_of
 from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, LIBXC_HYBRIDS, find_functional, libxc_functional

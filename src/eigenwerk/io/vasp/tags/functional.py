@@ -22,16 +22,9 @@ _CHOICES = (
     TagValue("LIBXC", aliases=("LI",)),
 )
 _KNOWN = {word for choice in _CHOICES for word in (choice.value, *choice.aliases)}
-_OF_VDW = {
-    "OR": "optPBE-vdW", "BO": "optB88-vdW", "MK": "optB86b-vdW and rev-vdW-DF2", "ML": "vdW-DF2", "CX": "vdW-DF-cx",
-    "BF": "BEEF-vdW",
-}  # fmt: skip
-"""Words of VASP for the exchange of functionals whose correlation is non-local."""
-
 _MISSING = (
     TagValue(
-        word, "refused", f"it belongs to {_OF_VDW[word]}, whose non-local correlation (LUSE_VDW) is not available"
-        if word in _OF_VDW else "this functional is not available",
+        word, "refused", "BEEF-vdW is not available" if word == "BF" else "this functional is not available",
     )
     for word in _OF_VASP if word not in _KNOWN
 )  # fmt: skip
