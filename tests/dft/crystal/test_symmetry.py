@@ -214,6 +214,7 @@ def _compare_with_spglib(structure: Structure) -> None:
 UNIMODULAR = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(-2, 2)), max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(sorted(CRYSTALS)), UNIMODULAR, st.booleans(), st.integers(min_value=0, max_value=2**32 - 1)
