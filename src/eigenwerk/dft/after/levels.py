@@ -13,8 +13,8 @@ from eigenwerk.dft.after.projections import Projections
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.filling.occupations import make_smearing, occupations_at
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.inputs.steps.projections import kinds_of_l
 from eigenwerk.dft.scf.state import State
+from eigenwerk.dft.settings.projection import kinds_of_l
 from eigenwerk.io.quantity import Quantity
 from eigenwerk.io.vasp.output.record import DensityOfStates, ProjectionRecord
 from eigenwerk.io.vasp.output.weights.projections import BY_L, L_COLUMNS, by_l, columns
