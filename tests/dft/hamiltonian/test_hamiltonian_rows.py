@@ -135,6 +135,7 @@ def magnet(request, calculation, crystal, disturbed):
     return calc, density, with_rows(calc, density)[0]
 
 
+@pytest.mark.fast("reciprocal-*")
 @pytest.mark.parametrize("which", [slice(None), slice(1, 3), torch.tensor([0, 2, 3])], ids=["all", "slice", "indices"])
 def test_operator_of_both_spins_is_that_of_each(magnet, which, monkeypatch):
     calc, _, hamiltonian = magnet
@@ -194,6 +195,7 @@ def levels(world, parts):
     return first.eig_kn.numpy(), rmm_diis(operator, first.vectors_knx, steps=3).eig_kn.numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.fast("real in space")
 @pytest.mark.ranks
 @pytest.mark.parametrize("name", ["complex", "real in space"])

@@ -63,7 +63,8 @@ class PotentialBuilder:
         names, rows = (name for part in parts for name in part.names), [part.rows for part in parts if part.rows]
         energy_e = torch.cat([part.energy_e for part in parts])
         counted = sum(part.rows_counted for part in parts)
-        return Potential(charges, derivative, tuple(names), energy_e, LowRank.joined(rows), counted)
+        constants = {name: energy for part in parts for name, energy in part.constants.items()}
+        return Potential(charges, derivative, tuple(names), energy_e, LowRank.joined(rows), counted, constants)
 
     def forget(self) -> None:
         """What was kept is not true any more: a term has changed."""

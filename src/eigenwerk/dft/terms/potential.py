@@ -1,7 +1,7 @@
 """The effective potential of a density: what the orbitals feel, and the energy it comes from."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -19,7 +19,8 @@ class Potential:
     charges: the density, in the forms that its terms needed; derivative: without the fields that it carries and no term
     depends on; names, energy_e: energies in hartree, each as often as
     terms give to it, on the device so that nothing waits for them; rows: what terms add to H in another form;
-    rows_counted: what these give to the energies of the bands, hartree, for the orbitals that they were made of.
+    rows_counted: what these give to the energies of the bands, hartree, for the orbitals that they were made of;
+    constants: energies that no density changes, by name.
     """
 
     charges: Charges
@@ -28,6 +29,7 @@ class Potential:
     energy_e: torch.Tensor
     rows: LowRank | None = None
     rows_counted: float = 0.0
+    constants: Mapping[str, Callable[[], float]] = field(default_factory=dict)
 
     @property
     def vt_sg(self) -> torch.Tensor:
@@ -45,11 +47,11 @@ class Potential:
         return self.named(self.energy_e.tolist())
 
     def named(self, energy_e: Sequence[float]) -> dict[str, float]:
-        """Sums of energies with one name."""
+        """Sums of energies with one name, and those that were not asked for before."""
         total = dict.fromkeys(self.names, 0.0)
         for name, energy in zip(self.names, energy_e, strict=True):
             total[name] += energy
-        return total
+        return total | {name: energy() for name, energy in self.constants.items()}
 
     @property
     def energy(self) -> float:
