@@ -18,7 +18,7 @@ MOST_IMPORTS = 25
 
 MOST_LINES = 85932
 MOST_FILES = 723
-MOST_TRACKED = 1537
+MOST_TRACKED = 1538
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
