@@ -48,7 +48,7 @@ def test_what_was_written_comes_back(written, spins):
     assert found.eig_skn == pytest.approx(record.final.eig_skn, abs=1e-8)
     assert found.occ_skn == pytest.approx(record.final.occ_skn, abs=1e-4)
     assert found.fermi_level == 2.25
-    assert found.dos.total_sx == pytest.approx(record.final.dos.total_sx) and found.columns == ()
+    assert found.dos.total_sx == pytest.approx(record.final.dos.total_sx) and found.dos.columns == ()
 
 
 def test_parts_of_the_density_of_states_keep_atom_spin_and_column(tmp_path, make_record):

@@ -7,7 +7,7 @@ Layout: docs/formats/vasprun.md.
 import xml.etree.ElementTree as ET
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,8 +60,8 @@ class VasprunFile:
 
     generator: program, version, date, time, run; incar, parameters: tags as text; generation: words about the mesh;
     point_kc: reduced, weight_k: sum one; symbols: one per atom; titles: data set of each element; steps: ionic steps.
-    fermi_level, eig_skn: eV; occ_skn: 0 to 1; dos with the names of the columns of its parts; None where the file has
-    none.  run_report: the run in words, of files of eigenwerk.
+    fermi_level, eig_skn: eV; occ_skn: 0 to 1; dos: None where the file has
+    none, as the others.  run_report: the run in words, of files of eigenwerk.
     """
 
     path: Path
@@ -78,7 +78,6 @@ class VasprunFile:
     eig_skn: np.ndarray | None
     occ_skn: np.ndarray | None
     dos: DensityOfStates | None
-    columns: tuple[str, ...]
     run_report: RunReport | None
 
     @property
@@ -139,7 +138,7 @@ def _content(path: Path, root: ET.Element) -> VasprunFile:
         raise InputError(f"{path}: holds no ionic step: its run ended before the first one was done. Run it again.")
     steps = tuple(_step(element, len(symbols)) for element in found)
     eig_skn, occ_skn = _eigenvalues(found[-1].find("eigenvalues"))
-    dos, columns = _dos(found[-1].find("dos"), len(symbols))
+    dos = _dos(found[-1].find("dos"), len(symbols))
     fermi = found[-1].find("dos/i[@name='efermi']")
     points = root.find("kpoints/varray[@name='kpointlist']")
     weights = root.find("kpoints/varray[@name='weights']")
@@ -151,7 +150,7 @@ def _content(path: Path, root: ET.Element) -> VasprunFile:
         path, _tags(root.find("generator")), _tags(root.find("incar")), _tags(root.find("parameters")),
         _generation(root.find("kpoints/generation")),
         point_kc, weight_k, symbols, titles, steps,
-        fermi_level, eig_skn, occ_skn, dos, columns,
+        fermi_level, eig_skn, occ_skn, dos,
         None if run_report is None else _run_report(run_report),
     )  # fmt: skip
 
@@ -267,10 +266,10 @@ def _eigenvalues(element: ET.Element | None) -> tuple[np.ndarray | None, np.ndar
     return value_skny[..., 0], value_skny[..., 1]
 
 
-def _dos(element: ET.Element | None, atoms: int) -> tuple[DensityOfStates | None, tuple[str, ...]]:
+def _dos(element: ET.Element | None, atoms: int) -> DensityOfStates | None:
     sets = [] if element is None else element.findall("total/array/set/set")
     if element is None or not sets:
-        return None, ()
+        return None
     value_sxy = np.array([_rows(spin, 3) for spin in sets])
     dos = DensityOfStates(value_sxy[0, :, 0], value_sxy[..., 1], value_sxy[..., 2])
     if len(dos.energy_x) < 2 or not (np.diff(dos.energy_x) > 0).all():
@@ -278,12 +277,11 @@ def _dos(element: ET.Element | None, atoms: int) -> tuple[DensityOfStates | None
     fields = [_text(field) for field in element.findall("partial/array/field")]
     ions = element.findall("partial/array/set/set")
     if not ions:
-        return dos, ()
+        return dos
     part_asxL = np.array([[_rows(s, len(fields))[:, 1:] for s in ion.findall("set")[: len(sets)]] for ion in ions])
     if part_asxL.shape[:3] != (atoms, *dos.total_sx.shape):
         raise ValueError(f"parts of the density of states of shape {part_asxL.shape} for {atoms} atoms")
-    parts = DensityOfStates(dos.energy_x, dos.total_sx, dos.integrated_sx, part_asxL.transpose(1, 2, 0, 3))
-    return parts, tuple(fields[1:])
+    return replace(dos, partial_sxaL=part_asxL.transpose(1, 2, 0, 3), columns=tuple(fields[1:]))
 
 
 def _run_report(element: ET.Element) -> RunReport | None:
