@@ -187,6 +187,7 @@ def test_levels_are_there_by_the_names_of_ase_and_moments_only_with_spin():
     assert calc.result is result  # nothing was computed once more
 
 
+@pytest.mark.slow
 def test_stress_that_is_not_wanted_is_not_there():
     atoms = silicon(isif=0)
     with pytest.raises(PropertyNotImplementedError):

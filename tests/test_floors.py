@@ -39,7 +39,9 @@ FLOORS = {
 }
 """Floor of every module and folder directly below `eigenwerk`."""
 
-OPTIONAL_PACKAGES = {"ase", "mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw", "seekpath"}
+OPTIONAL_PACKAGES = {
+    "ase", "mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw", "seekpath", "dftd3", "dftd4",
+}  # fmt: skip
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
 LAZY_ENGINES = {

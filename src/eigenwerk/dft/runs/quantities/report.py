@@ -138,6 +138,8 @@ class RunResult(RunSummary):
     """Without -TS."""
     absolute_energy = Inside[float]("record.last.absolute_energy")
     """Free energy with all electrons of frozen cores, eV."""
+    dispersion = Inside[float | None]("record.last.dispersion")
+    """What a dispersion correction gives to all of them; None without."""
     fermi_level = Inside[float]("record.final.fermi_level")
     """eV, between filled and empty states of both spins; see `separate_levels`."""
     separate_levels = Inside[tuple[float, ...]]("record.final.separate_levels")
@@ -255,6 +257,7 @@ class RunResult(RunSummary):
                 "without_entropy": self.energy_without_entropy,
                 "entropy_term": self.entropy_term,
                 "absolute_free": self.absolute_energy,
+                "dispersion": self.dispersion,
                 "components": dict(self.record.last.components),
             },
             "fermi_level_eV": self.fermi_level,

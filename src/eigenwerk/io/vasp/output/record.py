@@ -264,6 +264,11 @@ class IonicStep:
         """The quantity that dynamics conserves; free and kinetic energy where nothing is conserved, eV."""
         return self.free_energy + (self.kinetic or 0.0) if self.conserved is None else self.conserved
 
+    @property
+    def dispersion(self) -> float | None:
+        """What a dispersion correction (IVDW) gives to all energies, eV; None without."""
+        return self.components.get("dispersion")
+
 
 @dataclass(frozen=True, eq=False)
 class FinalRecord:
