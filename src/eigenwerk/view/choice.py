@@ -100,7 +100,7 @@ def _no_trajectory(folder: RunFolder, options: Options) -> str:
         return f"there is no {TRAJECTORY_FILE}"
     if reason := _no_ionic(folder, options):
         return reason
-    return "" if any("kinetic" in step.energy for step in folder.vasprun.steps) else "the run is no dynamics"
+    return "" if any(step.kinetic is not None for step in folder.vasprun.steps) else "the run is no dynamics"
 
 
 def _no_path(folder: RunFolder, options: Options) -> str:

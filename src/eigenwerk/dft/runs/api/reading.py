@@ -5,6 +5,7 @@ has the digits that it lacks, bands.json the bands along a path.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -27,19 +28,12 @@ from eigenwerk.io.hdf5.hdf5_state import read_state
 from eigenwerk.io.quantity import Values, numbers_of
 from eigenwerk.io.run_stamp import RunStamp, stamp_of
 from eigenwerk.io.vasp.elements import MASSES
-from eigenwerk.io.vasp.output.record import FinalRecord, IonicStep, RunRecord, RunReport, SpeciesRecord, StepRecord
-from eigenwerk.io.vasp.vasprun_reader import ReadStep, VasprunFile, read_vasprun
+from eigenwerk.io.vasp.output.record import FinalRecord, IonicStep, RunRecord, RunReport, SpeciesRecord
+from eigenwerk.io.vasp.vasprun_reader import VasprunFile, read_vasprun
 from eigenwerk.units import HARTREE_EV
 
 LARGEST = 500 * MEGABYTE
 """Bytes of bands.json that are read."""
-
-OWN = {
-    "absolute_energy": "absolute_energy", "magnetization": "moment", "force_error": "force_error",
-    "pulay_stress": "pulay", "temperature": "temperature", "largest_force": "largest_force",
-    "largest_stress": "largest_stress",
-}  # fmt: skip
-"""Numbers of an ionic step that only eigenwerk writes into vasprun.xml, and what they are called here."""
 
 
 def read_run(folder: str | Path) -> RunResult:
@@ -68,7 +62,7 @@ def read_run(folder: str | Path) -> RunResult:
     )  # fmt: skip
     summary = RunSummary(
         converged=found.reached is not False, interrupted=False, threads=0, fft="", trace={}, folder=folder,
-        seconds=float(sum(np.nansum(step.seconds_x) for step in found.steps)),
+        seconds=float(np.nansum([one.seconds for step in found.steps for one in step.steps])),
         files={entry.name: entry for entry in sorted(folder.iterdir()) if stamp and stamp_of(entry) == stamp},
         warnings=report.warnings, notes=report.notes, advice=report.advice, fixed_density=tags.get("ICHARG") in FIXED,
         ionic_history=_history(tags, record, found.reached is not False),
@@ -94,42 +88,20 @@ def _exact(path: Path, stamp: RunStamp | None) -> dict[str, Any]:
 
 
 def _ionic(found: VasprunFile, x: int, exact: Mapping[str, Any]) -> IonicStep:
-    step, last = found.steps[x], x == len(found.steps) - 1
-    own, energy = step.own, step.energy
-    moment_a = np.array(own.get("magnetization_per_atom", "").split(), dtype=float)
-    values: dict[str, Any] = {
-        "lattice_cv": step.lattice_cv, "scaled_ac": step.scaled_ac, "forces_av": step.forces_av,
-        "stress_vv": step.stress_vv, "free_energy": energy.get("e_fr_energy", float(step.free_x[-1])),
-        "energy_without_entropy": energy.get("e_wo_entrp", np.nan),
-        "energy_zero": energy.get("e_0_energy", float(step.zero_x[-1])),
-        "moment_a": moment_a if len(moment_a) == len(found.symbols) else None, "kinetic": energy.get("kinetic"),
-        **{name: float(own[word]) for word, name in OWN.items() if word in own},
-    }  # fmt: skip
+    """An ionic step, with the digits of the state where vasprun.xml has the number too."""
+    step = found.steps[x]
     of_engine = {name: _of_step(exact.get("ionic_steps", {}), column, x) for column, name in IN_ENGINE.items()}
-    if last:
+    if step is found.last:
         of_engine |= {name: exact.get("results", {}).get(name) for name in ("moment_a", "force_error")}
-    for one in numbers_of(IonicStep):
-        value = of_engine.get(one.name)
-        if value is not None and values.get(one.name) is not None:  # without spin no moments are told
-            values[one.name] = one.in_files(value)
-    return IonicStep(
-        steps=_scf(step), converged=found.converged is not False if last else own.get("converged") != "F",
-        components=step.components, remarks=tuple(filter(None, own.get("motion", "").split("; "))), **values,
-    )  # fmt: skip
+    return replace(step, **{
+        one.name: one.in_files(of_engine[one.name]) for one in numbers_of(IonicStep)
+        if of_engine.get(one.name) is not None and getattr(step, one.name) is not None
+    })  # fmt: skip
 
 
 def _of_step(columns: Mapping[str, Any], column: str, x: int) -> Any:
     value_x = columns.get(column)
     return None if value_x is None or x >= len(value_x) or np.isnan(value_x[x]).any() else value_x[x]
-
-
-def _scf(step: ReadStep) -> tuple[StepRecord, ...]:
-    change_x = np.diff(step.free_x, prepend=0.0)
-    rows = zip(step.free_x.tolist(), step.zero_x.tolist(), change_x.tolist(), step.seconds_x.tolist(), strict=True)
-    return tuple(
-        StepRecord(number, "", free, np.nan, zero, change, np.nan, 0, np.nan, seconds=seconds)
-        for number, (free, zero, change, seconds) in enumerate(rows, start=1)
-    )  # fmt: skip
 
 
 def _species(found: VasprunFile) -> tuple[SpeciesRecord, ...]:
@@ -148,7 +120,7 @@ def _final(found: VasprunFile, exact: Mapping[str, Any], bands: BandStructure | 
         eig_skn, occ_skn = more["eig_skn"] * HARTREE_EV, more["occ_skn"]
         fermi_level = float(more["fermi_level"]) * HARTREE_EV
         fermi_s = [level * HARTREE_EV for level in more["fermi_level_s"]]
-    status = found.last.own.get("status") or f"read from {found.path.name} of {found.generator.get('program', '?')}"
+    status = found.status or f"read from {found.path.name} of {found.generator.get('program', '?')}"
     gap = band_gap(eig_skn, occ_skn, found.point_kc, fermi_s)
     values = Values({GAP: gap, SPHERES: None, BANDS: bands}) | NOTHING
     return FinalRecord(fermi_level, eig_skn, occ_skn, status, found.dos, values=values)
