@@ -9,13 +9,14 @@ from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.hartree import Hartree
 from eigenwerk.dft.terms.hubbard import Hubbard
+from eigenwerk.dft.terms.non_local import NonLocalTerm
 from eigenwerk.dft.terms.one_centre import OneCentre
 from eigenwerk.dft.terms.term import Scene, Term
 from eigenwerk.dft.terms.xc import ExchangeCorrelation
 from eigenwerk.dft.terms.zero_potential import ZeroPotential
 
 TERMS: tuple[type[Term], ...] = (
-    OneCentre, Hartree, ZeroPotential, ExchangeCorrelation, Dipole, Hubbard, OneCentreExchange, ExactExchange,
+    OneCentre, Hartree, ZeroPotential, ExchangeCorrelation, NonLocalTerm, Dipole, Hubbard, OneCentreExchange, ExactExchange,
 )  # fmt: skip
 """In the order in which they are summed."""
 

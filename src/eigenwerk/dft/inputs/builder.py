@@ -20,6 +20,7 @@ from eigenwerk.dft.inputs.steps import (
     grids,
     hubbard,
     motion,
+    non_local,
     parameters,
     points,
     projections,
@@ -58,8 +59,9 @@ READY = ("bands", "grids")
 """From here on nothing is missing that `Parameters` holds."""
 
 STEPS = (
-    InputStep(datasets.choose_functional, "functional"),
+    InputStep(datasets.choose_functional, "functional", TAGS),
     InputStep(exchange.hybrid_of, "hybrid", TAGS),
+    InputStep(non_local.non_local_of, "non_local", TAGS),
     InputStep(datasets.choose_datasets, "datasets"),
     InputStep(datasets.mixed_momenta, TAGS),
     InputStep(exchange.check_data_of_exchange),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.settings.declared import Changes, hartree, is_single, setting
 from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.functionals.non_local import NonLocal, kernel_words, recipe_name
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.units import HARTREE_EV
 
@@ -74,6 +75,7 @@ class Parameters:
 
     cutoff: plane-wave cutoff; precision: PREC; wave_grid, fine_grid: FFT sizes or None for automatic;
     functional: GGA tag; hybrid: exact exchange beside shares of that functional, or None;
+    non_local: non-local correlation beside it, or None (LUSE_VDW);
     exchange_range: what becomes of unscreened exchange at long range (`UNSCREENED` of exchange/kernel.py);
     downsampling: which pairs of k-points exchange counts, None for all; pair_precision: of their densities (PRECFOCK);
     core_screened: whether exchange with the cores is screened as that between orbitals is (CORE_EXCHANGE);
@@ -101,6 +103,7 @@ class Parameters:
     fine_grid: tuple[int, int, int] | None = field(default=None, metadata=setting("NGXF, NGYF, NGZF"))
     functional: str = field(default="PE", metadata=setting("GGA"))
     hybrid: Hybrid | None = field(default=None, metadata=setting("LHFCALC, AEXX, HFSCREEN"))
+    non_local: NonLocal | None = field(default=None, metadata=setting("LUSE_VDW, ZAB_VDW, IVDW_NL, BPARAM, CPARAM"))
     exchange_range: str = field(default="probe charge", metadata=setting("range of exact exchange"))
     downsampling: Downsampling | None = field(default=None, metadata=setting("NKRED, EVENONLY, ODDONLY"))
     exchange_block: int = 0
@@ -137,8 +140,16 @@ SHELLS = "spdf"
 
 def method_title(parameters: Parameters) -> str:
     """The functional as papers call it: PBE, HSE06, PBE+U."""
-    title = find_functional(parameters.functional, parameters.hybrid).title
+    title = functional_title(parameters.functional, parameters.hybrid, parameters.non_local)
     return f"{title}+U" if parameters.hubbard else title
+
+
+def functional_title(tag: str, hybrid: Hybrid | None, non_local: NonLocal | None) -> str:
+    """The same without +U: optB88-vdW; of a mixture that has no name 'PBE with the kernel of vdW-DF'."""
+    title = find_functional(tag, hybrid).title
+    if non_local is None:
+        return title
+    return recipe_name(tag, hybrid, non_local) or f"{title}, with the {kernel_words(non_local)}"
 
 
 def hubbard_words(parameters: Parameters) -> list[str]:
