@@ -21,6 +21,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parent))  # for helpers that several folders of tests use
 from cost import BUDGET, SHARED_BUDGET, Meter, judge, shared
+from covering import mark_slow
 from rank_pool import RankPool, why_no_mpi
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -98,6 +99,15 @@ QUARTERS = 4
 def pytest_addoption(parser):
     parser.addoption("--quarter", type=int, help="of the slow tests only every fourth, from this one on, and `ci` ones")
     parser.addoption("--seconds", type=float, help="begin no test that is not marked `ci` after so many seconds")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector, name, obj):
+    """Of the cases of a test that is marked `fast`, the others are slow."""
+    made = yield
+    if isinstance(made, list):
+        mark_slow(made)
+    return made
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,8 +4,11 @@
 
 Most faults of combined choices need two of them (D. R. Kuhn, D. R. Wallace, A. M. Gallo, IEEE Trans. Softw. Eng. 30,
 418 (2004)), so a pairwise covering array finds them with a fraction of the runs.  All others are marked slow.
+
+    @pytest.mark.fast("metal", "*-4")             # of these cases, by the names that pytest shows; the others are slow
 """
 
+from fnmatch import fnmatchcase
 from itertools import combinations, product
 
 import pytest
@@ -54,3 +57,17 @@ def but_slow(values, *dear):
     """Values for a parameter, those that are dear marked slow."""
     assert set(dear) <= set(values), f"{set(dear) - set(values)} is not there"
     return [pytest.param(value, marks=pytest.mark.slow) if value in dear else value for value in values]
+
+
+def mark_slow(items):
+    """The cases of a test that its mark `fast` does not name; each pattern of the mark has to name one."""
+    mark = items[0].get_closest_marker("fast") if items else None
+    if mark is None:
+        return
+    names = {item: item.callspec.id if hasattr(item, "callspec") else "" for item in items}
+    unknown = [pattern for pattern in mark.args if not any(fnmatchcase(name, pattern) for name in names.values())]
+    if unknown:
+        raise pytest.UsageError(f"{items[0].nodeid}: no case has the name {', '.join(unknown)}")
+    for item, name in names.items():
+        if not any(fnmatchcase(name, pattern) for pattern in mark.args):
+            item.add_marker(pytest.mark.slow)

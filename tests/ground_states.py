@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eigenwerk.dft.settings.parameters import SphereProjection
+from eigenwerk.dft.settings.projection import SphereProjection
 
 CASES = {
     # name: crystal of tests/dft/conftest.py, settings; EDIFF = 1e-8 eV

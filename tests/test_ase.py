@@ -33,6 +33,7 @@ def applications(atoms):
     return atoms.calc.result.run.applications
 
 
+@pytest.mark.slow
 def test_a_kept_state_gives_what_a_fresh_start_gives():
     kept, fresh = silicon(), silicon(keep=False)
     assert applications(kept) == applications(fresh)
@@ -78,6 +79,7 @@ def test_forces_and_stress_are_derivatives_of_the_free_energy():
     assert stress == pytest.approx(stress.T) and np.abs(stress).max() > 0.01
 
 
+@pytest.mark.slow
 def test_on_a_fixed_basis_the_stress_is_the_derivative_of_the_energy_from_cell_to_cell():
     """At a cutoff at which plane waves that come and go change the energy by much more."""
     slopes = {}
@@ -105,6 +107,7 @@ def test_a_fixed_basis_is_made_anew_where_settings_or_atoms_change():
     assert atoms.calc.get_potential_energy(other) == pytest.approx(alone.get_potential_energy(other), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_crystals_with_an_inversion_are_predicted_from_several_states():
     """Their orbitals are real numbers about a centre that stays."""
     atoms, counts = silicon(kpts=(3, 1, 1)), []
@@ -116,12 +119,14 @@ def test_crystals_with_an_inversion_are_predicted_from_several_states():
     assert counts[2] < 0.7 * counts[1] < counts[0]
 
 
+@pytest.mark.slow
 def test_an_optimiser_finds_the_place_of_the_atoms():
     atoms = silicon(kpts=(2, 2, 2))
     BFGS(atoms, logfile=None).run(fmax=0.02, steps=15)
     assert np.abs(atoms.get_distance(0, 1, mic=True) - 5.43 * 3**0.5 / 4) < 0.005
 
 
+@pytest.mark.slow
 def test_molecular_dynamics_and_neb_use_it():
     atoms = silicon()
     VelocityVerlet(atoms, timestep=1 * fs).run(1)
@@ -133,6 +138,7 @@ def test_molecular_dynamics_and_neb_use_it():
     assert np.isfinite(band.get_forces()).all()
 
 
+@pytest.mark.slow
 def test_spin_comes_from_the_moments_of_the_atoms():
     oxygen = Atoms("O", cell=[4, 4, 4], magmoms=[2.0], pbc=False)
     oxygen.calc = Eigenwerk(encut=250, kpts=(1, 1, 1), ismear=0, sigma=0.01)
@@ -211,6 +217,7 @@ def test_a_mesh_by_spacing_stays_on_a_fixed_basis_and_is_told_where_it_changes()
     assert rough > 10 * smooth
 
 
+@pytest.mark.slow
 def test_a_fixed_basis_serves_a_cell_with_more_symmetry_than_its_own():
     atoms = bulk("Si")
     cell = atoms.cell.copy()
@@ -242,6 +249,7 @@ def test_a_warning_is_told_once():
     assert sum("Gamma is the only k-point" in str(one.message) for one in heard) == 1
 
 
+@pytest.mark.slow
 def test_constraints_of_the_atoms_are_kept_by_ase(tmp_path):
     atoms = silicon(folder=tmp_path)
     atoms.set_constraint(FixAtoms([0]))

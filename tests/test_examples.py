@@ -33,6 +33,7 @@ def test_silicon_has_its_gap_and_no_forces(run_example):
     assert read.run_type == "PBE"
 
 
+@pytest.mark.slow
 def test_aluminium_is_a_metal_with_a_small_entropy_term(run_example):
     result = run_example("02_aluminium_metal")
     assert result.gap.metal and len(result.weight_k) == 29
@@ -40,6 +41,7 @@ def test_aluminium_is_a_metal_with_a_small_entropy_term(run_example):
     assert result.energy_zero == pytest.approx(result.free_energy - result.entropy_term / 3, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_silicon_has_its_conduction_bands_bottom_near_x(run_example):
     bands = run_example("07_silicon_bands").bands
     assert 0.5 < bands.gap.gap < 0.6 and bands.gap.direct_gap == pytest.approx(2.55, abs=0.05)

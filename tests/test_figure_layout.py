@@ -204,6 +204,16 @@ ONE_OF_A_KIND = {case.split(",")[0].split(" ")[0]: case for case in CASES}
 """Kind of picture -> the last one of it; the others are slow."""
 
 
+@pytest.mark.fast(
+    "bands+dos, wide",
+    "eos, no curve",
+    "neb, high",
+    "levels, one",
+    "convergence of kinds",
+    "scf, density kept",
+    "bands, narrow",
+    "dos, wide",
+)
 @pytest.mark.parametrize("case", but_slow(tuple(CASES), *CASES.keys() - ONE_OF_A_KIND.values()))
 def test_words_stand_apart_and_whole(case):
     assert faults_of(CASES[case]()) == []

@@ -1,6 +1,5 @@
 """The house around the code: what a newcomer, a packager and a user's patience rely on."""
 
-import ast
 import os
 import re
 import runpy
@@ -170,12 +169,9 @@ def test_no_dependency_is_imported_that_is_not_declared(repository):
     declared = {re.split(r"[<>=!~ \[]", entry)[0].replace("-", "_") for entry in project["dependencies"]}
     optional = {"ase", "mpi4py", "pynvml", "cuda", "triton", "pyfftw"}
     used = set()
+    statement = re.compile(r"^ *(?:from (\w+)[\w.]* import\b|import (\w+)[\w.]*(?: as \w+)?(?: *[#,].*)?$)", re.MULTILINE)
     for path in (repository / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                used |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                used.add((node.module or "").split(".")[0])
+        used |= {one or other for one, other in statement.findall(path.read_text())}
     assert used - declared - optional - {"eigenwerk"} - set(sys.stdlib_module_names) == set()
 
 
@@ -185,6 +181,8 @@ def modules_of_check(repository):
     return sorted({*CHECK_PATH, *(".".join(path.parts).removesuffix(".__init__") for path in below_io)})
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_modules_on_the_way_of_check_load_no_slow_package(repository):
     program = (
         "import importlib, sys\n"

@@ -1,4 +1,5 @@
-"""Words of others, such as titles, labels and names of files, as terminals, pictures and pages may show them.
+"""Words as they are shown; those of others, such as titles, labels and names of files, as terminals, pictures and pages
+may show them.
 
 They may hold commands for a terminal, letters that turn the direction of writing, formulas and tags.  Files keep them
 as they are: those escape what their own format asks for.  (No LaTeX is written; mathtext is that of matplotlib.)
@@ -21,6 +22,11 @@ def harmless(words: str) -> str:
     if words.isprintable():
         return words
     return "".join(letter if letter.isprintable() or letter in KEPT else "?" for letter in words)
+
+
+def counted(number: float, noun: str) -> str:
+    """1 step, 2 steps, 3.5 electrons."""
+    return f"{number if isinstance(number, int) else f'{number:g}'} {noun}{'' if number == 1 else 's'}"
 
 
 def for_terminal(words: str) -> str:

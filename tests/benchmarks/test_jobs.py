@@ -54,6 +54,7 @@ def test_the_script_makes_the_folders_that_were_measured(script, made, check_mad
     check_made("jobs", made)
 
 
+@pytest.mark.slow
 def test_a_job_is_made_where_it_is_asked_for_by_name(repository, made, tmp_path):
     tool = runpy.run_path(str(repository / "benchmarks" / "vasp_folders.py"))
     folder = tool["folder_or_job"]("b_hr105")
@@ -65,6 +66,7 @@ def test_a_job_is_made_where_it_is_asked_for_by_name(repository, made, tmp_path)
         tool["folder_or_job"]("pdo5")
 
 
+@pytest.mark.fast("gaasbi_64", "hfo2_96", "b_hr105", "si127_defect")
 @pytest.mark.parametrize("name", but_slow(tuple(SIZES), "si512"))
 def test_jobs_are_ready_to_run_and_have_the_promised_size(made, name):
     inputs = read_inputs(made / name)
@@ -74,6 +76,7 @@ def test_jobs_are_ready_to_run_and_have_the_promised_size(made, name):
     assert found == SIZES[name]
 
 
+@pytest.mark.fast("hfo2_96-*", "b_hr105-*", "si127*")
 @pytest.mark.parametrize(
     ("name", "spacegroup"),
     [("b_hr105", "R-3m (166)"), ("hfo2_96", "P2_1/c (14)"), ("si512", "Fd-3m (227)"), ("si127_defect", "F-43m (216)")],
@@ -82,6 +85,7 @@ def test_crystals_have_their_space_groups(made, name, spacegroup):
     assert read_inputs(made / name).symmetry.spacegroup == spacegroup
 
 
+@pytest.mark.fast("pdo2-*")
 @pytest.mark.parametrize(
     ("name", "one", "other", "bond"),
     [("pdo2", "Pd", "O", 2.12), ("h256_md", "H", "H", 0.741), ("cuc_vdw", "C", "C", 1.35)],

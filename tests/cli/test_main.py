@@ -86,11 +86,14 @@ def test_the_exit_code_a_command_asks_for_is_returned(raising):
     assert raising(typer.Exit(3)) == 3
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_version_from_a_shell():
     shown = subprocess.run([sys.executable, "-m", "eigenwerk.cli.main", "--version"], capture_output=True, text=True)
     assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"eigenwerk {__version__}\n", "")
 
 
+@pytest.mark.fast("torch-at once")
 @pytest.mark.parametrize(("loaded", "how"), [("torch", "at once"), ("mpi4py.MPI", "in order"), ("json", "in order")])
 def test_process_ends_at_once_if_only_pytorch_would_be_taken_apart(loaded, how, capfd):
     script = (

@@ -49,6 +49,8 @@ def metadata(monkeypatch, repository):
     monkeypatch.setattr(missing, "requires", lambda name: [*declared, 'ase>=3.23; extra == "ase"'])
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_run_without_pytorch_says_what_to_install(folder, tmp_path):
     done = command_without(["torch"], "run", str(folder))
     assert done.returncode == 1
@@ -58,11 +60,14 @@ def test_run_without_pytorch_says_what_to_install(folder, tmp_path):
     assert not (tmp_path / "eigenwerk-crash.txt").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_check_needs_no_pytorch(folder):
     done = command_without(["torch", "scipy", "h5py", "matplotlib"], "check", str(folder))
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.fast("typer", "numpy")
 @pytest.mark.parametrize("package", ["typer", "rich", "numpy", "spglib", "gpaw_data"])
 def test_packages_of_the_command_line_itself_are_told_too(package, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -82,6 +82,7 @@ def test_levels_are_shown_with_the_series(finished, capsys):
     assert "-23.6254" in out and "The lowest level at the largest Nmax" in out and "59 many-body states" in out
 
 
+@pytest.mark.slow
 def test_other_interactions_have_rows_of_their_own(finished, tmp_path, capsys):
     (tmp_path / "softer.toml").write_text(CASE.replace("JISP16", "Minnesota").replace("[0, 2]", "2"))
     assert main(["ncci", "run", str(tmp_path / "softer.toml"), "--quiet"]) == 0
@@ -94,6 +95,7 @@ def test_other_interactions_have_rows_of_their_own(finished, tmp_path, capsys):
     assert rows[2].startswith("  Minnesota, hbar-omega 20  2: ")
 
 
+@pytest.mark.fast("extra0")
 @pytest.mark.parametrize("extra", [[], ["--convergence"]])
 def test_pictures_are_drawn(finished, tmp_path, capsys, extra):
     target = tmp_path / "p.png"
@@ -102,6 +104,7 @@ def test_pictures_are_drawn(finished, tmp_path, capsys, extra):
     assert target.read_bytes().startswith(b"\x89PNG") and target.stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_check_counts_the_largest_published_case_and_refuses_it_here(tmp_path, capsys):
     path = tmp_path / "boron.toml"
     path.write_text('nucleus = "10B"\ninteraction = "JISP16"\nhw = 20\nNmax = 6\n[solver]\nmemory_gb = 16\n')
@@ -133,6 +136,7 @@ def test_more_states_than_there_are_is_refused_before_any_work(tmp_path, capsys)
     assert not (tmp_path / "helium").exists()
 
 
+@pytest.mark.fast("check")
 @pytest.mark.parametrize("command", ["check", "run"])
 def test_states_that_nobody_asked_for_are_as_many_as_the_smallest_space_has(tmp_path, capsys, command):
     """3H has one state at Nmax 0; asked for, as many as usual are refused."""
@@ -157,6 +161,7 @@ UNFIT = {
 }
 
 
+@pytest.mark.fast("hw", "none", "parity")
 @pytest.mark.parametrize("name", UNFIT)
 def test_check_refuses_a_file_that_does_not_suit_in_the_words_of_run(tmp_path, capsys, name):
     for quanta, file in ((4, "JISP16_hw20.bin"), (1, "none_hw20.bin")):
@@ -310,6 +315,7 @@ def test_check_tells_seconds_of_matrix_elements_and_stops_counting_in_time(tmp_p
     assert "nonzeros     not counted: counting takes longer than it may" in out and "\n  csb " not in out
 
 
+@pytest.mark.slow
 def test_check_judges_the_memory_that_ranks_on_gpus_have_in_common(tmp_path, capsys):
     path = tmp_path / "lithium.toml"
     path.write_text('nucleus = "6Li"\ninteraction = "JISP16"\nhw = 20\nNmax = 8\n[solver]\nbackend = "csb"\n')

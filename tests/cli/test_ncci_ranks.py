@@ -54,6 +54,7 @@ def test_two_ranks_tell_one_story_with_the_levels_of_one(case, tmp_path):
     assert energies[1] == pytest.approx(energies[0], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_traffic_of_all_ranks_is_shown_by_perf(case, tmp_path, capsys):
     assert run(case(), "-o", tmp_path / "two", "--ranks", 2, "--quiet").returncode == 0
     assert main(["perf", "profile", str(tmp_path / "two"), "--no-plot"]) == 0
@@ -99,6 +100,8 @@ def start_pair(path, *words, starter="torchrun"):
     return [Run(*command, **common, **rest, **{rank: str(number)}) for number in range(2)]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_ranks_of_srun_are_taken(case):
     first, second = (one.end(START) for one in start_pair(case(), starter="srun"))
     assert first[0] == 0 and "2, started by srun" in first[1] and "Files: " in first[1], first
@@ -169,6 +172,7 @@ def test_a_rank_that_is_killed_ends_all_and_the_run_goes_on_alone(case, tmp_path
     assert done.returncode == 0 and "-27.0495" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 @COLD
 def test_ctrl_c_stops_all_ranks_after_a_step(case, tmp_path, cold):
     process = started(case(LONG), cold=cold)
@@ -178,6 +182,7 @@ def test_ctrl_c_stops_all_ranks_after_a_step(case, tmp_path, cold):
     assert "on any number of ranks" in err and (tmp_path / "helium" / "checkpoint" / "state.h5").exists()
 
 
+@pytest.mark.slow
 def test_check_shows_what_each_rank_needs(case, capsys):
     path = case('nucleus = "10B"\ninteraction = "JISP16"\nhw = 20\nNmax = 6\n[solver]\nspace = 60\n')
     needs = {}
@@ -247,6 +252,7 @@ def test_thread_blocks_beside_those_of_the_environment(case, tmp_path, monkeypat
     assert done.returncode == 2 and "NCCL_MAX_CTAS = 4" in done.stderr and not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_scheme_of_a_case_and_the_one_over_it(case, tmp_path):
     path = case(CASE + '[solver]\nscheme = "nccl"\nbackend = "csb"\n')
     refused = run(path, "-o", tmp_path / "out", "--ranks", 2, "--device", "cpu").stderr

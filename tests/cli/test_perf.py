@@ -34,6 +34,7 @@ def run(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_communication_prints_and_draws(run, capsys):
     assert main(["perf", "communication", str(run)]) == 0
     out, err = capsys.readouterr()
@@ -59,6 +60,7 @@ def test_json_is_all_that_is_printed_and_nothing_is_drawn(run, capsys, command, 
     assert [path.name for path in run.iterdir()] == [TRACE_FILE]
 
 
+@pytest.mark.fast("profile")
 @pytest.mark.parametrize("command", ["communication", "profile"])
 def test_a_picture_can_be_left_out_or_put_elsewhere(run, tmp_path, command):
     assert main(["perf", command, str(run), "--no-plot"]) == 0

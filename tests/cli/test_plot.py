@@ -39,6 +39,7 @@ def test_everything_the_folder_allows_is_drawn_and_named(run, capsys):
         assert (run / name).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.fast("words0-*", "words1-*")
 @pytest.mark.parametrize(
     ("words", "file", "begins"),
     [(["dos"], "dos.svg", b"<?xml"), (["bands+dos"], "x.pdf", b"%PDF"),
@@ -121,6 +122,7 @@ def test_words_that_mean_nothing_are_bad_input(run, capsys, monkeypatch, words, 
     assert message in refused(capsys, "plot", ".", *words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", but_slow(("vasprun.xml", "bands.json", "CHGCAR"), "bands.json"))
 def test_a_damaged_file_is_named_and_the_others_are_drawn(run, capsys, name):
     data = (run / name).read_bytes()
@@ -137,6 +139,7 @@ def test_a_damaged_file_is_named_and_the_others_are_drawn(run, capsys, name):
     assert drawn == every - made_of[name]
 
 
+@pytest.mark.fast("words2")
 @pytest.mark.parametrize("words", [["CHGCAR"], ["LOCPOT", "bands"], ["LOCPOT", "dos"]])
 def test_pictures_by_name_do_without_a_damaged_file_that_is_told(run, capsys, words):
     (run / "vasprun.xml").write_text("<x")
@@ -169,6 +172,7 @@ def test_other_documents_are_no_documents(run, capsys):
         assert "eos.json" in refused(capsys, "plot", run, "eos")
 
 
+@pytest.mark.slow
 def test_report_is_written_where_it_is_wanted(run, tmp_path, capsys):
     assert main(["report", str(run)]) == 0
     assert (run / "report.html").read_text().startswith("<!DOCTYPE html>")
@@ -190,6 +194,7 @@ def test_help_waits_for_no_slow_package_and_pictures_for_no_pytorch(run):
     assert done.returncode == 0 and "bands+dos" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_fields_of_another_system_are_left_out_with_a_word(run, capsys):
     text = (run / "LOCPOT").read_text()
     (run / "LOCPOT").write_text(text.replace("Si", "Ge"))

@@ -23,6 +23,7 @@ def library(tmp_path_factory):
     return folder
 
 
+@pytest.mark.fast("MPScanStaticSet")
 @pytest.mark.parametrize("input_set", [MPStaticSet, MPScanStaticSet], ids=["MPStaticSet", "MPScanStaticSet"])
 def test_input_sets_of_pymatgen_write_a_folder(library, input_set, tmp_path, monkeypatch):
     monkeypatch.setitem(SETTINGS.itself, "PMG_VASP_PSP_DIR", str(library))
@@ -42,6 +43,7 @@ def test_ase_makes_the_potcar_of_a_molecule(library, tmp_path, monkeypatch):
     assert sorted(read_inputs(tmp_path).texts.species) == ["H", "O"]
 
 
+@pytest.mark.slow
 def test_a_second_time_writes_the_same_and_foreign_files_are_kept(library, tmp_path, capsys):
     assert main(["potcars", str(library)]) == 0
     foreign = tmp_path / "potpaw_PBE" / "Ag" / "POTCAR"
@@ -52,6 +54,7 @@ def test_a_second_time_writes_the_same_and_foreign_files_are_kept(library, tmp_p
     assert foreign.read_text() == "PAW_PBE Ag 02Apr2005\n"
 
 
+@pytest.mark.slow
 def test_links_of_another_origin_are_kept(tmp_path, capsys):
     (tmp_path / "POT_GGA_PAW_PBE").mkdir()
     assert main(["potcars", str(tmp_path)]) == 2

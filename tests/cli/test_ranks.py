@@ -25,8 +25,8 @@ pytestmark = pytest.mark.ranks
 
 def test_two_ranks_tell_one_story_with_the_result_of_one(folder, tmp_path):
     path = folder()
-    one = run(path, "--output", tmp_path / "one", "--json", "--ranks", 1, "--device", "cpu")
-    two = run(path, "--output", tmp_path / "two", "--json", "--ranks", 2, "--device", "cpu")
+    one = run(path, "--output", tmp_path / "one", "--json", "--ranks", 1, "--device", "cpu", "--no-plot")
+    two = run(path, "--output", tmp_path / "two", "--json", "--ranks", 2, "--device", "cpu", "--no-plot")
     assert two.returncode == 0, two.stderr
     results = [json.loads(done.stdout) for done in (one, two)]
     energies = [result["energies_eV"]["free"] for result in results]
@@ -55,6 +55,7 @@ def test_every_way_to_add_up_gives_the_result_of_one_rank(folder, tmp_path):
         assert {entry["transport"] for rank in trace["ranks"] for entry in rank["traffic"]} == {name}
 
 
+@pytest.mark.slow
 def test_groups_follow_kpar(folder):
     done = run(folder(KPAR=2, NELM=2), "--ranks", 2, "--no-plot", "--device", "cpu")
     assert done.returncode == 3, done.stderr
@@ -114,6 +115,7 @@ def start_pair(path, *words):
     return [Run(*command, **common, RANK=str(rank)) for rank in range(2)]
 
 
+@pytest.mark.slow
 def test_errors_that_all_ranks_meet_are_told_once(folder):
     ends = [pair.end(START) for pair in start_pair(folder(KPAR=3))]
     assert [end[0] for end in ends] == [2, 2], ends
@@ -127,6 +129,7 @@ def test_ranks_option_under_a_starter_has_to_agree(folder):
     assert "--ranks 3, but torchrun has started 2" in ends[0][2]
 
 
+@pytest.mark.slow
 def test_ranks_take_the_texts_of_the_parent_and_the_run_keeps_them(folder):
     """An edit as soon as there are processes: neither computed nor recorded."""
     path = folder(NELM=3, EDIFF="1E-9")
@@ -162,6 +165,7 @@ def test_signal_to_the_parent_saves_the_last_step(folder, number, code):
     assert status(path) == f"interrupted after step {last}"
 
 
+@pytest.mark.slow
 def test_signal_to_one_rank_stops_all(folder):
     path = folder(**ENDLESS)
     process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--no-plot", "--device", "cpu")
@@ -263,6 +267,7 @@ def test_killed_rank_of_a_ring_ends_a_hybrid(folder, dead):
     assert "terminate called" not in out + err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dead", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_killed_rank_without_a_parent_is_named_by_the_other(folder, dead):
     pair = start_pair(folder(**ENDLESS), "--no-plot")
@@ -276,6 +281,7 @@ def test_killed_rank_without_a_parent_is_named_by_the_other(folder, dead):
     assert "Traceback" not in out + err and "Internal error" not in out + err
 
 
+@pytest.mark.slow
 def test_killed_parent_takes_the_ranks_with_it_and_they_save(folder):
     path = folder(**ENDLESS)
     process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--no-plot", "--device", "cpu")
@@ -305,6 +311,7 @@ def spoil_rank_1(tmp_path, body):
     return {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])}
 
 
+@pytest.mark.slow
 def test_error_of_one_rank_ends_the_run_with_one_message(folder, tmp_path):
     environ = spoil_rank_1(tmp_path, "raise ZeroDivisionError('made up')")
     words = ["--ranks", "2", "--device", "cpu", "--no-plot"]

@@ -14,6 +14,7 @@ def shell(words, folder):
     return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=200)
 
 
+@pytest.mark.fast("check . | head*")
 @pytest.mark.parametrize("words", ["check . >&-", "check . <&- >&- 2>&-", "check . | head -c 0; exit ${PIPESTATUS[0]}"])
 def test_without_a_reader_the_exit_code_is_that_of_the_command(folder, words):
     path = folder()
@@ -41,6 +42,7 @@ def test_no_address_space_is_told():
     )
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_gone_is_told(tmp_path):
     (tmp_path / "gone").mkdir()
     command = f"cd {tmp_path}/gone; rmdir ../gone; {' '.join(COLD)} run ."

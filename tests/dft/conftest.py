@@ -17,7 +17,8 @@ from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.density.density import Density, atomic_density
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup, make_setup
-from eigenwerk.dft.settings.parameters import Mixing, Parameters
+from eigenwerk.dft.settings.mixing import Mixing
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.paw.paw_library import choose_dataset
 from eigenwerk.io.paw.paw_xml import read_paw_xml

@@ -121,6 +121,7 @@ def test_irreducible_points_of_a_hexagonal_metal_equal_the_whole_mesh(calculatio
     np.testing.assert_allclose(with_av, without_av, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "filled", "cutoff_eV"),
     [("si", 4, 150.0), pytest.param("mgo_bent", 8, 300.0, marks=pytest.mark.slow)],

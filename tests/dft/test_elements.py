@@ -13,8 +13,8 @@ import pytest
 
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density.density import electrons_of
-from eigenwerk.dft.inputs.steps.parameters import STEPS
 from eigenwerk.dft.paw.setup import make_setup
+from eigenwerk.dft.settings.cycle import STEPS
 from eigenwerk.io.paw.paw_library import choose_dataset, list_datasets
 from eigenwerk.io.paw.paw_xml import read_paw_xml
 

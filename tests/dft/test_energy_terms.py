@@ -8,7 +8,7 @@ from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.energy_terms import TERMS, potential_builder
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange
-from eigenwerk.dft.settings.parameters import DipoleCorrection
+from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.hubbard import Hubbard
 from eigenwerk.dft.terms.term import Charges

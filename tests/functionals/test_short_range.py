@@ -120,6 +120,7 @@ CASES = {
 """Rows of the tables, and what libxc's own approximations allow."""
 
 
+@pytest.mark.fast("CA-*", "PBE0-*", "B3LYP-*", "PS-*")
 @pytest.mark.parametrize(
     ("name", "table"),
     covering(
@@ -146,6 +147,7 @@ def test_energies_and_derivatives_agree_with_the_table_of_libxc_values(name, tab
         assert float(((at.slopes["sigma"] - vsigma_yx) / size_x).abs().max()) < 10 * tolerance
 
 
+@pytest.mark.fast("CA-2", "PW92-1", "PS-1")
 @pytest.mark.parametrize(
     ("tag", "spins"),
     covering(SHORT_RANGES, (1, 2), fast=lambda tag, spins: spins == 1 or tag in ("PS", "CA")),

@@ -29,6 +29,7 @@ def space(request):
     return basis, pairs, dense_hamiltonian(basis, pairs)
 
 
+@pytest.mark.fast("(3, 4, 1, 1)", "(1, 2, 4, 1)", "(2, 2, 4, 0)")
 def test_pairs_equal_dense(space):
     basis, pairs, dense = space
     x_nb = random_vectors(3, basis.dimension)
@@ -46,6 +47,7 @@ def test_pairs_equal_dense_in_a_valence_space():
     assert torch.allclose(found, wanted, rtol=0, atol=1e-12 * wanted.abs().max())
 
 
+@pytest.mark.slow
 def test_pairs_do_not_depend_on_what_is_kept_or_on_the_number_type():
     basis = no_core_basis(3, 3, 4, 0)
     pairs = random_pairs(basis)
@@ -58,6 +60,7 @@ def test_pairs_do_not_depend_on_what_is_kept_or_on_the_number_type():
     assert torch.allclose(single.double(), first, rtol=0, atol=3e-6 * first.abs().max())
 
 
+@pytest.mark.slow
 def test_pairs_by_several_threads_equal_those_by_one():
     basis = no_core_basis(6, 6, 2, 0)  # the lowest shells are full: occupied labels are left out
     pairs = random_pairs(basis)
@@ -74,6 +77,7 @@ def test_pairs_by_several_threads_equal_those_by_one():
     assert torch.allclose(found, wanted, rtol=0, atol=1e-12 * wanted.abs().max())
 
 
+@pytest.mark.slow
 def test_pairs_of_a_larger_space_are_symmetric():
     basis = no_core_basis(3, 3, 4, 0)
     x_nb = random_vectors(2, basis.dimension)

@@ -15,6 +15,7 @@ def chosen(folder, nucleus, nmax, device, memory=141e9, solver=""):
     return choose_backend(found, case.solver, [MemoryShare(memory)])
 
 
+@pytest.mark.fast("10B-4-*", "6Li-4-cpu-csb", "6Li-6-*")
 @pytest.mark.parametrize(
     ("nucleus", "nmax", "device", "wanted"),
     [
@@ -35,6 +36,7 @@ def test_what_is_stored_has_to_fit_in_half_of_the_memory(tmp_path):
     assert chosen(tmp_path, "10B", 4, "cpu", memory=3e9) == "pairs"
 
 
+@pytest.mark.slow
 def test_the_back_end_asked_for_is_taken(tmp_path):
     assert chosen(tmp_path, "10B", 6, "cuda", solver='backend = "csb"') == "csb"
 
@@ -47,6 +49,7 @@ def shared_cost(folder, nucleus, nmax, ranks, device="cpu", solver=""):
     return estimate(source_of(case).problem(case), case.solver, case.states, device, ranks)
 
 
+@pytest.mark.slow
 def test_each_of_several_ranks_needs_less_and_takes_less_time(tmp_path):
     one, eight = (shared_cost(tmp_path, "10B", 4, ranks) for ranks in (1, 8))
     for backend in ("csb", "pairs"):
@@ -87,6 +90,7 @@ MEASURED = [
 """Nucleus, Nmax, back end, ranks, layout; MB of all processes together by `benchmarks/ncci/memory_on_ranks.py`."""
 
 
+@pytest.mark.fast("6Li-6-*", "4He-8-*", "6Li-4-*")
 @pytest.mark.parametrize(
     ("nucleus", "nmax", "backend", "ranks", "layout", "measured"),
     [pytest.param(*row, marks=pytest.mark.slow if row[0] in ("7Li", "10B") else ()) for row in MEASURED],

@@ -10,6 +10,7 @@ from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.series import run_series
 
 
+@pytest.mark.slow
 def test_lithium_6_gets_bound_with_nmax(repository, tmp_path):
     cases = read_cases(repository / "examples" / "05_lithium6" / "case.toml")[:2]
     smaller, larger = run_series(cases, tmp_path)

@@ -36,6 +36,7 @@ def words(tmp_path, monkeypatch):
     return words_of
 
 
+@pytest.mark.slow
 def test_six_ranks_of_a_machine_run_what_takes_ten_gigabytes(words):
     """Measured: 9.5 GB in all; before, what they have in common was counted six times, 25 GB."""
     assert words(STORED, 6) == "" and words(STORED, 6, installed=12) == ""
@@ -56,6 +57,7 @@ def test_where_each_rank_has_its_limit_more_ranks_or_a_higher_one_are_named(word
     assert "memory_gb = 1.8" not in words(STORED + "memory_gb = 1.5\n", 6, installed=9)
 
 
+@pytest.mark.slow
 def test_gpus_have_nothing_in_common_and_more_of_them_help(words):
     said = words(STORED, 6, [MemoryShare(1.5e9)], "cuda")
     assert "GB on each of 6 ranks with back end csb" in said and "in common" not in said
@@ -63,6 +65,7 @@ def test_gpus_have_nothing_in_common_and_more_of_them_help(words):
     assert words(STORED, number, shares, "cuda") == "" != words(STORED, number - 1, shares, "cuda")
 
 
+@pytest.mark.slow
 def test_machines_with_fewer_ranks_each_count_what_is_in_common(words):
     """Two machines with three ranks each have it twice."""
     one, two = [MemoryShare(1.76e9, 6)], [MemoryShare(1.76e9, 3)]
@@ -70,6 +73,7 @@ def test_machines_with_fewer_ranks_each_count_what_is_in_common(words):
     assert "on a machine with 3 of them" in words(STORED, 6, two)
 
 
+@pytest.mark.slow
 def test_without_any_setting_a_smaller_space_is_named(words):
     assert words(LITHIUM, 6, installed=1).endswith(
         "No setting of the solver makes it fit; take Nmax = 6, a larger machine, or several."

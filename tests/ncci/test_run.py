@@ -117,6 +117,7 @@ def test_energies_do_not_depend_on_m_back_end_or_solver(cases):
         assert found == pytest.approx(energies[0, str({"backend": "csb"})], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_moments_from_different_m_agree(cases):
     keys = {"nucleus": "7Li", "interaction": "JISP16", "hw": 20, "Nmax": 0, "states": 2}
     at_half, at_three_half = (run_case(cases({"tolerance": 1e-10}, **keys, M=m)[0]).levels for m in ("1/2", "3/2"))
@@ -191,6 +192,7 @@ def test_keys_that_would_change_nothing_are_refused(cases, tmp_path, keys, words
         run_case(cases(nucleus="21O", interaction="d5.snt", states=1, **keys)[0])
 
 
+@pytest.mark.slow
 def test_single_precision_keeps_energies_to_a_hundredth_of_a_kev(cases):
     double, single = (
         run_case(cases({"precision": precision, "tolerance": 1e-5}, **HELIUM)[0]).levels
@@ -261,6 +263,7 @@ def test_a_killed_run_continues_with_the_same_bits(cases, tmp_path):
     assert np.array_equal(whole.energy_n, killed.energy_n) and killed.solver["products"] == 80
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_between_steps_saves_all_of_them(cases, tmp_path):
     (case,) = cases({"checkpoint_minutes": 60, "tolerance": 1e-9}, **HELIUM)
     whole = run_case(case).levels
@@ -317,6 +320,7 @@ def test_an_h2_file_that_is_too_small_is_refused_with_the_nmax_that_fits(cases, 
     assert run_case(cases(**keys, Nmax=2, coulomb=False)[0]).levels.energy_n[0] == pytest.approx(-19.292, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_case_that_does_not_fit_in_memory_names_the_smallest_change(cases):
     keys = {"nucleus": "10B", "interaction": "JISP16", "hw": 20, "Nmax": 4}
     with pytest.raises(InputError, match=r'581740 states.*there are 1\.8 GB.*It would fit with backend = "pairs"'):
@@ -327,6 +331,7 @@ def test_a_case_that_does_not_fit_in_memory_names_the_smallest_change(cases):
         run_case(cases({"backend": "dense"}, **keys)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "precision"), covering(("lanczos", "lobpcg"), ("single", "double"), together=1))
 def test_residuals_are_those_of_the_vectors_that_are_written(cases, method, precision):
     """H as it is in double precision, on vectors of single precision: what their rounding leaves is in the residual."""
@@ -346,6 +351,7 @@ def test_residuals_are_those_of_the_vectors_that_are_written(cases, method, prec
         assert wanted.max() > 3e-6
 
 
+@pytest.mark.slow
 def test_residuals_above_the_tolerance_by_rounding_have_a_remark(cases):
     case = cases({"precision": "single", "tolerance": 1.3e-7, "backend": "csb"}, **(HELIUM | {"nucleus": "7Be"}))[0]
     levels = run_case(case).levels
@@ -367,6 +373,7 @@ def test_a_small_part_of_another_j_is_taken_out(cases):
         assert levels.values["Ds_n"][n] == pytest.approx(spin, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_levels_of_a_central_force_do_not_depend_on_how_they_were_found(cases):
     """5/2+, 3/2+ and 1/2+ of L = 1 or 2 and S = 1/2 or 3/2 at one energy."""
     keys = {"nucleus": "5H", "interaction": "Minnesota", "hw": 20, "Nmax": 2, "M": 0.5, "observables": ["moments"]}
@@ -382,6 +389,7 @@ def test_levels_of_a_central_force_do_not_depend_on_how_they_were_found(cases):
             assert found[0] == pytest.approx(found[1], abs=2e-4), (label, name)
 
 
+@pytest.mark.slow
 def test_a_loose_tolerance_makes_no_states(cases):
     """M = 0 has one state of J = 4 at most in this space; parts of what is no state yet are none."""
     keys = {"nucleus": "4He", "interaction": "Daejeon16", "hw": 22, "Nmax": 2, "states": 4, "observables": []}

@@ -51,6 +51,7 @@ RANKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("transport", "size", "solver"), RANKS)
 def test_levels_are_those_of_one_rank(ranks, case, transport, size, solver):
     energy, j, values, transitions, _ = levels_of(Runtime().world, case(LITHIUM + SOLVER))
@@ -88,6 +89,7 @@ def series(world, path, folder):
     return [levels.energy_n for levels in found], lines
 
 
+@pytest.mark.slow
 def test_a_series_on_ranks_writes_one_set_of_files(ranks, case, tmp_path):
     path = case(HELIUM + SOLVER)
     series(Runtime().world, path, tmp_path / "one")
@@ -146,6 +148,7 @@ def test_states_that_were_found_are_taken_on_another_number_of_ranks(ranks, case
         assert steps == 0 and energy_n == pytest.approx(wanted, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", but_slow(("lanczos", "lobpcg"), "lobpcg"))
 def test_a_checkpoint_continues_on_another_number_of_ranks(ranks, case, tmp_path, method):
     solver = SOLVER + ('method = "lobpcg"\n' if method == "lobpcg" else "space = 20\n")
@@ -186,6 +189,7 @@ def refused(ranks, path, folder, size=2):
     return message
 
 
+@pytest.mark.slow
 def test_a_damaged_or_foreign_checkpoint_is_refused_on_all_ranks(ranks, case, tmp_path):
     path = case(HELIUM.replace("[2, 4]", "4") + SOLVER)
     folder = tmp_path / "out" / "checkpoint"
@@ -223,6 +227,7 @@ def of_own_case(world, folder, text, other):
     return failed(world, path, folder / "out")
 
 
+@pytest.mark.slow
 def test_a_nucleus_without_protons_takes_pairs(ranks, case, tmp_path):
     """Stored blocks are cut at proton determinants, of which it has one."""
     text = 'Z = 0\nN = 3\ninteraction = "Minnesota"\nhw = 10\nNmax = 3\nstates = 1\n'

@@ -36,6 +36,7 @@ def kept_by(cases, output):
     return levels, [line.split()[1].split("/")[-2] for line in lines if line.startswith("kept")]
 
 
+@pytest.mark.slow
 def test_what_an_unfinished_series_has_finished_is_kept(tmp_path):
     whole = run_series(of(tmp_path), tmp_path / "whole")
     assert not (tmp_path / "whole" / PROGRESS).exists()
@@ -54,6 +55,7 @@ def test_what_an_unfinished_series_has_finished_is_kept(tmp_path):
     assert kept == []
 
 
+@pytest.mark.slow
 def test_quanta_that_print_alike_have_folders_of_their_own(tmp_path):
     levels = run_series(of(tmp_path, hw="[20, 20.0000001, 17.5]", nmax="2"), tmp_path / "out")
     assert [each.about["hw"] for each in levels] == [17.5, 20, 20.0000001]
@@ -62,6 +64,7 @@ def test_quanta_that_print_alike_have_folders_of_their_own(tmp_path):
     assert levels[2].about["title"] == "3H, JISP16, hbar-omega 20.0000001 MeV, Nmax 2, M = 1/2"
 
 
+@pytest.mark.fast("change0")
 @pytest.mark.parametrize(
     "change",
     [
@@ -90,6 +93,7 @@ def test_a_file_that_was_lost_is_made_again(tmp_path):
     assert kept == []
 
 
+@pytest.mark.slow
 def test_a_series_whose_largest_case_does_not_fit_is_refused_before_the_small_ones(tmp_path):
     lines, cases = [], of(tmp_path, nmax="[2, 12]", more="[solver]\nmemory_gb = 0.4\n")
     with pytest.raises(InputError, match=r"Nmax 12.* needs .* GB"):

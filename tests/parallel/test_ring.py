@@ -60,6 +60,7 @@ def given_back(world):
     return back.total_x.numpy()
 
 
+@pytest.mark.fast("3-gloo", "2-gloo")
 @pytest.mark.ranks
 @pytest.mark.parametrize(("size", "transport"), [(2, "gloo"), (3, "gloo"), (4, "gloo"), (3, "mpi")])
 def test_what_ranks_make_of_blocks_comes_back_to_their_owners(ranks, size, transport):

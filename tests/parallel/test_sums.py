@@ -37,6 +37,7 @@ def compare(world):
 FOUR = pytest.param(4, "mpi", marks=pytest.mark.slow)  # four that wait without rest, where there are two cores
 
 
+@pytest.mark.fast("2-gloo", "3-gloo", "2-mpi")
 @pytest.mark.parametrize("size, transport", [(2, "gloo"), (4, "gloo"), (3, "gloo"), (2, "mpi"), FOUR])
 def test_they_equal_the_plain_sum_with_the_same_bits_on_every_rank(ranks, size, transport):
     results = ranks(size, transport).run(compare)

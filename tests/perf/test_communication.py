@@ -90,6 +90,7 @@ def test_document_holds_the_same_numbers(two):
     assert document["grid"] == {"groups": 1, "band_ranks": 2}
 
 
+@pytest.mark.fast("peers1")
 @pytest.mark.parametrize("peers", [(), [(1, 3000)]])
 def test_picture_is_drawn_with_and_without_pairs(entries, written, tmp_path, peers):
     traffic = [entries.traffic("send", "world", [0.25], peers=peers)]
@@ -98,6 +99,7 @@ def test_picture_is_drawn_with_and_without_pairs(entries, written, tmp_path, pee
     assert (tmp_path / "picture.png").read_bytes().startswith(PNG)
 
 
+@pytest.mark.slow
 def test_words_of_the_picture_stand_apart(entries, written):
     """Many functions of one long name, many ranks, small and large messages, a system of any length."""
     functions = [("sum_of_several_endpoints", f"group {i}") for i in range(12)]

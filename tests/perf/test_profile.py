@@ -82,6 +82,7 @@ def test_document_holds_the_same_numbers(two):
     assert document["everything_else_seconds"] == pytest.approx([4.0, 1.0])
 
 
+@pytest.mark.fast("laps1-0.5")
 @pytest.mark.parametrize("device", [None, 0.5])
 @pytest.mark.parametrize("laps", [{}, {"LOOP": [1.0, 2.0, 1.5]}])
 def test_picture_is_drawn_whatever_was_recorded(entries, written, tmp_path, device, laps):
@@ -91,6 +92,7 @@ def test_picture_is_drawn_whatever_was_recorded(entries, written, tmp_path, devi
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.fast("1e-07")
 @pytest.mark.parametrize("scale", [1e-7, 1e5])
 def test_words_of_the_picture_stand_apart(entries, written, scale):
     inner = [entries.phase(f"a phase of a long name inside {i}", scale * i, device=0.1 * scale) for i in range(1, 25)]

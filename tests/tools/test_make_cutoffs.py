@@ -52,6 +52,7 @@ def test_eigenvalues_of_every_free_atom_come_out(tools, functional):
     assert np.median(list(worst.values())) < 0.01
 
 
+@pytest.mark.fast("H.PBE", "O.PBE", "Si.LDA", "Hf.revPBE")
 @pytest.mark.parametrize(("name"), ["H.PBE", "O.PBE", "Si.LDA", "Cr.14.PBE", "Hf.revPBE"])
 def test_table_equals_the_rule(tools, repository, name):
     rows = json.loads((repository / "src/eigenwerk/io/paw/cutoffs.json").read_text())["datasets"]

@@ -19,6 +19,7 @@ def document(spins=1, metal=False, lines=True):
     }  # fmt: skip
 
 
+@pytest.mark.fast("wanted1", "wanted2")
 @pytest.mark.parametrize("wanted", [{}, {"spins": 2}, {"metal": True}, {"lines": False}])
 def test_every_document_gives_a_picture(tmp_path, wanted):
     draw_bands(tmp_path / "bands.png", document(**wanted), "Si2")
@@ -39,6 +40,7 @@ def test_names_that_meet_stand_together():
     assert label_places(np.array([0.0, 1.0, 1.0, 2.0]), ["G", "X_0", "X_0", ""]) == [(0.0, "Γ"), (1.0, "X₀")]
 
 
+@pytest.mark.slow
 def test_process_draws_it_too(tmp_path):
     plotter = PlotProcess()
     plotter.draw(None, (), "", 1.0, bands_path=tmp_path / "there.png", bands=document(), bands_title="Si2")

@@ -25,6 +25,7 @@ RUNS = {
 }
 
 
+@pytest.mark.fast("usual", "one step", "frozen density")
 @pytest.mark.parametrize("run", RUNS)
 def test_every_run_gives_a_picture(tmp_path, run):
     path = tmp_path / "convergence.png"
@@ -36,12 +37,14 @@ def test_every_run_gives_a_picture(tmp_path, run):
     assert [entry.name for entry in tmp_path.iterdir()] == ["convergence.png"]
 
 
+@pytest.mark.slow
 def test_pictures_of_different_runs_differ(tmp_path):
     for name in ("usual", "long"):
         draw_convergence(tmp_path / name, RUNS[name], "same", 1e-6)
     assert (tmp_path / "usual").read_bytes() != (tmp_path / "long").read_bytes()
 
 
+@pytest.mark.slow
 def test_folder_that_is_not_there_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         draw_convergence(tmp_path / "none" / "x.png", RUNS["usual"], "", 1e-6)

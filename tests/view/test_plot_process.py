@@ -24,6 +24,7 @@ def test_same_picture_as_drawn_here(tmp_path):
     assert plotter._process.returncode == 0
 
 
+@pytest.mark.slow
 def test_folder_that_is_gone_is_the_same_error(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         PlotProcess().draw(tmp_path / "gone" / "a.png", STEPS, "", 1e-6)
@@ -41,6 +42,7 @@ def test_without_matplotlib_the_reason_is_told(tmp_path):
         PlotProcess([sys.executable, "-c", script]).draw(tmp_path / "a.png", STEPS, "", 1e-6)
 
 
+@pytest.mark.slow
 def test_process_ends_with_its_parent_and_when_nothing_is_to_be_drawn():
     orphan = PlotProcess()
     orphan._process.stdin.close()

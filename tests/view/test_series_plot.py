@@ -27,6 +27,7 @@ def test_energies_and_pressures_stand_on_their_curves_per_atom():
     assert curves(below)["stress − Pulay estimate"][:, 1] == pytest.approx([1.5, 1.5, 1.5])
 
 
+@pytest.mark.fast("document1")
 @pytest.mark.parametrize("document", [eos_document(None), eos_document(None, converged=False), eos_document(
     pressure_GPa=None)])  # fmt: skip
 def test_what_is_not_known_is_not_drawn(document, tmp_path):
@@ -42,6 +43,7 @@ def test_title_of_a_curve_says_where_it_is_and_whether_it_is_extrapolated():
     assert eos_title(eos_document(None)) == "no equation of state"
 
 
+@pytest.mark.slow
 def test_each_series_has_energy_and_pressure_and_svg_is_by_name(tmp_path):
     row = {"converged": True, "pressure_change_GPa": 0.1, "difference_to_best_eV_per_atom": -0.004,
            "estimated_error_eV_per_atom": 0.005, "words": "ENCUT = 300"}  # fmt: skip

@@ -56,6 +56,7 @@ def test_metals_have_no_bonds():
     assert sticks(structure_figure(cell, np.array([[0.0, 0, 0], [0.25, 0.25, 0.25]]), ("Si", "Si"), "Si2"))
 
 
+@pytest.mark.slow
 def test_layers_are_repeated_and_moments_have_arrows():
     cell = np.diag([2.5, 2.5, 20.0])
     figure = structure_figure(cell, np.array([[0.5, 0.5, 0.5]]), ("Fe",), "Fe", np.array([-2.0]))

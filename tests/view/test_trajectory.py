@@ -161,6 +161,7 @@ def test_positions_outside_the_file_are_not_drawn(tmp_path):
     assert len(read_trajectory(written_trajectory(tmp_path / "whole.h5")).time_t) == 3
 
 
+@pytest.mark.slow
 def test_many_atoms_cost_fewer_frames_and_too_many_are_refused(monkeypatch):
     from eigenwerk.view import trajectory as module
 

@@ -16,7 +16,8 @@ from eigenwerk.dft.terms.xc import ExchangeCorrelation
 from eigenwerk.dft.terms.zero_potential import ZeroPotential
 
 TERMS: tuple[type[Term], ...] = (
-    OneCentre, Hartree, ZeroPotential, ExchangeCorrelation, NonLocalTerm, Dipole, Hubbard, OneCentreExchange, ExactExchange,
+    OneCentre, Hartree, ZeroPotential, ExchangeCorrelation, NonLocalTerm, Dipole, Hubbard, OneCentreExchange,
+    ExactExchange,
 )  # fmt: skip
 """In the order in which they are summed."""
 

@@ -45,6 +45,7 @@ def _reference(data: PawDataset, given: Parameters) -> float:
     """Energy of the atom from which energies count: of hybrids that of the functional that they are made of."""
     if given.non_local is None:
         return reference_energy(data, find_functional(given.functional))
-    shares = given.hybrid and replace(given.hybrid, fraction=0.0, screening=0.0, gradient_exchange=1.0, local_exchange=1.0)
+    whole = {"fraction": 0.0, "screening": 0.0, "gradient_exchange": 1.0, "local_exchange": 1.0}
+    shares = given.hybrid and replace(given.hybrid, **whole)
     functional = find_functional(given.functional, shares)
     return reference_energy(data, functional) + atomic_non_local(data, given.non_local)

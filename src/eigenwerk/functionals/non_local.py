@@ -153,7 +153,7 @@ def weight(non_local: NonLocal, density_x: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A functional by its usual name: tag of the semilocal part, whether its gradient correlation counts, the kernel."""
+    """A functional by its usual name: tag of the semilocal part, share of gradient correlation, kernel."""
 
     name: str
     tag: str

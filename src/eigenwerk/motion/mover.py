@@ -73,6 +73,3 @@ def drive(mover: Mover, surface: Surface, most: int = 100_000) -> list[tuple[Sur
     return found
 
 
-def counted(number: int, noun: str) -> str:
-    """1 point, 2 points: for the words of movers."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from eigenwerk.perf.communication import Communication, FunctionUse, travelled
 from eigenwerk.perf.run_trace import RankTrace, RunTrace
-from eigenwerk.perf.tables import bar, counted, gigabytes_per_second, percent, seconds, size, spread, table
+from eigenwerk.perf.tables import bar, gigabytes_per_second, percent, seconds, size, spread, table
 from eigenwerk.record.traffic import TRAVEL
+from eigenwerk.shown import counted
 
 MANY_RANKS = 16
 """Above this number of ranks the tables by rank and by pair of ranks are left to the picture and to --json."""

@@ -56,8 +56,3 @@ def spread(second_x: np.ndarray) -> list[str]:
 def bar(share: float, width: int) -> str:
     """A bar of # for a share of the whole; a little is never nothing."""
     return "#" * max(round(share * width), 1 if share > 0 else 0)
-
-
-def counted(number: int, noun: str) -> str:
-    """1 rank, 2 ranks."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

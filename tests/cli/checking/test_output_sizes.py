@@ -9,6 +9,7 @@ from eigenwerk.dft.runs.run import run_folder
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"
 
 
+@pytest.mark.fast("tags2")
 @pytest.mark.parametrize(
     "tags",
     [{}, {"ISPIN": 2, "MAGMOM": "1 1", "LWAVE": "F", "LORBIT": 10}, {"LCHARG": "F", "LVHAR": "T", "LH5": "T"},

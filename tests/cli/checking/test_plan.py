@@ -70,6 +70,7 @@ def test_time_of_atoms_that_move_counts_the_first_step_apart_and_forces(tmp_path
     assert 3600 * hours + 60 * minutes + rest == pytest.approx((8.5 + 3.5 * 100_000) * seconds, abs=1)
 
 
+@pytest.mark.slow
 def test_kpar_of_the_input_is_obeyed(hafnia, tmp_path, capsys):
     folder = shutil.copytree(hafnia, tmp_path / "job")
     (folder / "INCAR").write_text((folder / "INCAR").read_text() + "KPAR = 2\n")
@@ -80,6 +81,7 @@ def test_kpar_of_the_input_is_obeyed(hafnia, tmp_path, capsys):
     assert "KPAR = 2 does not divide the 3 ranks" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_ranks_of_a_processor_share_its_memory(hafnia, capsys):
     totals = []
     for ranks in ("1", "2"):
@@ -117,5 +119,7 @@ def test_durations(seconds, text):
     assert duration(seconds) == text
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_no_slow_package_is_loaded(hafnia):
     assert not SLOW_PACKAGES & modules_loaded_by("plan", hafnia, "--gpus", "1")

@@ -27,6 +27,7 @@ def test_a_series_that_is_too_short_is_exit_code_3(folder, capsys):
     assert series["sufficient"][0]["setting"] is None
 
 
+@pytest.mark.slow
 def test_by_itself_it_varies_cutoff_and_mesh_and_says_the_cost(folder, capsys):
     assert main(["converge", str(folder), "--dry-run"]) == 0
     out = capsys.readouterr().out
@@ -46,6 +47,7 @@ def test_bad_options_are_exit_code_2(folder, words, capsys):
     assert words[0] in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_settings(folder, capsys, monkeypatch):
     computed, attempt = [], points._attempt
 

@@ -32,6 +32,7 @@ def test_curve_document_and_picture(folder, capsys):
     assert names == {"INCAR", "POSCAR", "KPOINTS", "o", "curve.svg"}, "the folder is not touched"
 
 
+@pytest.mark.slow
 def test_a_minimum_elsewhere_is_exit_code_3_and_the_way_to_it(folder, capsys):
     (folder / "POSCAR").write_text(POSCAR.replace("5.58", "5.2"))
     assert main(["eos", str(folder), "--points", "5", "--range", "0.04", "--json", "--no-plot"]) == 3
@@ -40,6 +41,7 @@ def test_a_minimum_elsewhere_is_exit_code_3_and_the_way_to_it(folder, capsys):
     assert not json.loads(said.out)["bracketed"]
 
 
+@pytest.mark.slow
 def test_points_that_do_not_converge_are_exit_code_3(folder, capsys):
     (folder / "INCAR").write_text("ENCUT = 180\nISMEAR = 0\nSIGMA = 0.05\nNELM = 2\n")
     assert main(["eos", str(folder), "--points", "5"]) == 3
@@ -74,6 +76,8 @@ def test_one_process_computes_a_series(folder, monkeypatch, capsys):
     assert "a series is computed by one process" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_help_waits_for_no_slow_package():
     program = (
         "import sys\nfrom eigenwerk.cli.main import main\nmain(['eos', '--help'])\n"

@@ -40,6 +40,7 @@ def test_what_a_dead_series_left_is_taken_over_and_said(tmp_path):
     assert "ended without a word" in said[0]
 
 
+@pytest.mark.fast("relax", "eos")
 @pytest.mark.parametrize("command", ["converge", "eos", "relax"])
 def test_two_in_one_folder_are_refused(folder, capsys, command):
     (folder / "o").mkdir()
@@ -60,7 +61,7 @@ def test_a_series_that_is_stopped_keeps_its_points(folder):
             break
     run.process.send_signal(signal.SIGTERM)
     code, out, error = run.end()
-    assert code == 128 + signal.SIGTERM and "SignalReceived by SIGTERM." in error and "Traceback" not in error
+    assert code == 128 + signal.SIGTERM and "Stopped by SIGTERM." in error and "Traceback" not in error
     assert "kept in" in out and not (folder / "eigenwerk.lock").exists()
     document = json.loads((folder / "eos.json").read_text())
     assert document["interrupted"] and document["points"]

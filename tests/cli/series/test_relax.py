@@ -75,6 +75,7 @@ def test_no_relaxation_is_refused(folder, capsys):
     assert not (folder / "relaxed").exists()
 
 
+@pytest.mark.slow
 def test_tags_that_share_a_line_are_taken_apart(folder, monkeypatch):
     (folder / "INCAR").write_text("ENCUT = 160; NSW = 0\nISMEAR = 0; SIGMA = 0.05\nLCHARG = F\n")
     (folder / "POSCAR").write_text(POSCAR.format(a=5.45))

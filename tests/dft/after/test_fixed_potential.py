@@ -38,6 +38,7 @@ def calc(request, crystal, calculation):
     return calculation(crystal(request.param), **settings[request.param])
 
 
+@pytest.mark.fast("si_bent", "pairs")
 def test_bands_are_the_lowest_of_the_dense_matrix(calc):
     density = calc.starting_density()
     points = points_of(calc)
@@ -54,6 +55,7 @@ def test_bands_are_the_lowest_of_the_dense_matrix(calc):
     np.testing.assert_allclose(found.eig_skn.numpy(), dense.eig_skn.numpy(), atol=MICRO)
 
 
+@pytest.mark.fast("si_bent")
 def test_batches_and_the_order_of_points_change_nothing(calc, monkeypatch):
     density = calc.starting_density()
     whole = bands_at(calc, density, points_of(calc))
@@ -100,6 +102,7 @@ def bands_on(world, parts, groups):
     return torch.cat([found.eig_skn, few.eig_skn], 1).numpy(), found.converged
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 @pytest.mark.parametrize("groups", [1, 2])
 def test_ranks_find_the_same_bands(ranks, crystal, calculation, groups):

@@ -15,7 +15,7 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.paw.radial import interpolate, spherical_bessel
 from eigenwerk.dft.paw.setup import matching_radius
 from eigenwerk.dft.paw.spherical import solid_harmonics
-from eigenwerk.dft.settings.parameters import SphereProjection
+from eigenwerk.dft.settings.projection import SphereProjection
 from eigenwerk.parallel.runtime import Runtime
 
 MAGNET = {"spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2}
@@ -60,6 +60,7 @@ def charges_in_sphere(calc, state, spin, k, species, place, radius, lmax):
     return found_nL
 
 
+@pytest.mark.fast("si_bent-0.7-*")
 @pytest.mark.parametrize(
     ("name", "factor", "settings"),
     [("si_bent", 1.0, {"mesh": (2, 1, 1)}),
@@ -105,6 +106,7 @@ def test_real_orbitals_have_the_weights_and_phases_of_complex_ones(calculation, 
     np.testing.assert_allclose(ours.phase_sknaL.abs().square(), ours.weight_sknaL, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place", "settings"),
     [("si", None, {"mesh": (2, 2, 2)}), pytest.param("pairs", None, {"mesh": (3, 1, 1)}, marks=pytest.mark.slow),
@@ -147,6 +149,7 @@ def test_operations_that_exchange_spins_give_weights_to_the_other_channel(calcul
     assert abs(moment_a[0]) > 0.01
 
 
+@pytest.mark.slow
 def test_electrons_in_spheres_are_those_of_the_filled_orbitals(calculation, crystal):
     _, ground = solved(calculation, crystal("o2"), spins=2, cutoff_eV=300.0)
     found, filling_skn = ground.projections, ground.state.filling_skn
@@ -156,6 +159,7 @@ def test_electrons_in_spheres_are_those_of_the_filled_orbitals(calculation, crys
     np.testing.assert_allclose(moment_a, ground.moment_a, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_parts_of_a_list_of_points_join(calculation, crystal):
     _, ground = solved(calculation, crystal("sic_bent"), mesh=(2, 2, 1), phases=True)
     whole = ground.projections
@@ -167,6 +171,7 @@ def test_parts_of_a_list_of_points_join(calculation, crystal):
     assert joined.crossed_sknaL is None
 
 
+@pytest.mark.slow
 def test_blocks_of_k_points_change_nothing(calculation, crystal):
     calc, ground = solved(calculation, crystal("sic_bent"), mesh=(3, 1, 1), symmetry_level=0)
     small = Calculation(calc.structure, calc.kpoints, calc.parameters, calc.datasets, Runtime(block_limit=1), False)
@@ -175,6 +180,7 @@ def test_blocks_of_k_points_change_nothing(calculation, crystal):
     np.testing.assert_allclose(again.weight_sknaL, ground.projections.weight_sknaL, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_bands_at_other_points_have_projections_in_the_order_of_the_list(calculation, crystal):
     """Those of the mesh in the potential of the density that they made, in another order and point by point."""
     calc, ground = solved(calculation, crystal("sic_bent"), mesh=(2, 2, 1), phases=True, ediff_eV=1e-10)

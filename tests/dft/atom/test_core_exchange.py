@@ -26,6 +26,7 @@ def test_recomputed_exchange_of_one_over_r_is_that_of_the_data_set(dataset, symb
     assert disagreement(data.exact_exchange_jj, found_jj).max() < ELEMENTS[symbol]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symbol", ["Si", pytest.param("Zn", marks=pytest.mark.slow)])
 def test_screening_takes_away_little_by_little_all_of_it(dataset, symbol):
     data = dataset(symbol)

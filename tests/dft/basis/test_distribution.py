@@ -34,11 +34,10 @@ CASES = {
     "conjugate": ("lih_bent", LIH | {"mesh": (2, 1, 1), "solver": "davidson, conjugate"}),
 }
 
-FAST = """2-gloo-insulator-2 2-gloo-metal-2 2-gloo-Gamma-1 2-gloo-inversion-2 2-gloo-spins-1 2-gloo-spins-2 2-gloo-rmm-1
-2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1 2-gloo-grid_gamma-1""".split()
-"""Those of the test below that `make test` runs: every solver and form of orbitals, spins, and both ways to share out.
+FAST = "2-gloo-metal-2 2-gloo-Gamma-1 2-gloo-spins-2".split()
+"""Those of the test below that `make test` runs: real and complex orbitals, spins, and both ways to share out.
 
-The others are slow ones, four ranks among them."""
+The others are slow ones, every solver and four ranks among them."""
 
 
 POINTS = {
@@ -128,6 +127,7 @@ def test_first_steps_in_single_precision_leave_results_that_ranks_agree_on(ranks
     assert alone["precisions"].count("single") >= 4 and alone["precisions"][-1] == "double"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_corrected_forces_and_the_step_for_them_do_not_depend_on_ranks(ranks, calculation, crystal, groups):
     """At the default EDIFF, where the correction is large and one more step is done."""
@@ -142,6 +142,7 @@ def test_corrected_forces_and_the_step_for_them_do_not_depend_on_ranks(ranks, ca
         assert found["force_error"] == pytest.approx(alone["force_error"], abs=FORCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "groups"), [pytest.param(2, 1, marks=pytest.mark.slow), (2, 2), pytest.param(4, 2, marks=pytest.mark.slow)]
 )
@@ -178,6 +179,7 @@ def there_and_back(world, problems, count, waves):
     return own.stop - own.start
 
 
+@pytest.mark.fast("1-3-gloo", "8-2-gloo")
 @pytest.mark.parametrize(
     ("size", "transport"), [(2, "gloo"), (3, "gloo"), pytest.param(4, "mpi", marks=pytest.mark.slow)]
 )

@@ -35,6 +35,7 @@ def random_field(grid, shape, dtype):
     return torch.randn((*shape, *grid.size_c), dtype=dtype, generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.fast("(8, *")
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128], ids=["single", "double"])
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (3, 37)], ids=str)
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: str(grid.size_c))

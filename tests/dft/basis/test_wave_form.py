@@ -59,6 +59,7 @@ def test_points_that_allow_real_orbitals(calculation, crystal, mesh, shift, real
     assert calc.kpoints.allow_real_orbitals == calc.basis.form.real == real
 
 
+@pytest.mark.fast("1 1 1-1", "2 2 2-5", "2 1 1-4")
 @pytest.mark.parametrize("bands", [1, 4, 5])
 def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypatch):
     real, complex_ = pair
@@ -78,6 +79,7 @@ def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypat
         np.testing.assert_allclose(ours_knn, theirs_knn, atol=1e-10)
 
 
+@pytest.mark.fast("Gamma")
 @pytest.mark.parametrize("case", but_slow(CASES, "magnet"))
 def test_ground_state_with_real_orbitals_is_that_with_complex_ones(calculation, crystal, case):
     name, settings = CASES[case]

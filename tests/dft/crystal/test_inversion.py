@@ -126,6 +126,7 @@ def test_mesh_that_allows_orbitals_real_in_space_keeps_half_of_the_waves(calcula
 # -- what they give ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast("insulator, centre anywhere-1", "insulator, grid fits-5", "pairs and single atoms-4")
 @pytest.mark.parametrize("bands", [1, 4, 5])
 def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypatch):
     real, complex_ = pair
@@ -144,6 +145,7 @@ def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypat
     assert_same_images(real, complex_, *answers)
 
 
+@pytest.mark.fast("insulator, grid fits")
 def test_ground_state_is_that_with_complex_orbitals(pair):
     ours, theirs = (calc.run() for calc in pair)
     atoms = len(ours.state.system.basis.structure.symbols)
@@ -155,6 +157,7 @@ def test_ground_state_is_that_with_complex_orbitals(pair):
     np.testing.assert_allclose(ours.state.eig_skn[..., filled_n], theirs.state.eig_skn[..., filled_n], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_forces_of_pairs_are_tested_by_something(calculation, crystal):
     """The case of the test above has forces, among them on carbon and oxygen of opposite sign."""
     force_av = calculation(crystal("pairs"), mesh=(3, 1, 2), symmetry_level=2, real=True).run().forces_av
@@ -163,6 +166,7 @@ def test_forces_of_pairs_are_tested_by_something(calculation, crystal):
     np.testing.assert_allclose(force_av[[1, 5]], 0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_files_restart_with_the_orbitals_if_those_are_real_by_the_same_inversion(calculation, tmp_path):
     structure = silicon(0.03)
     real, complex_ = (calculation(structure, mesh=(3, 1, 1), symmetry_level=2, real=real) for real in (True, False))

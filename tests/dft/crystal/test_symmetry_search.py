@@ -12,6 +12,7 @@ from eigenwerk.dft.crystal.symmetry_search import _closed, search_operations
 DIAMOND = Structure(5.13 * np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), ("Si", "Si"), [[0, 0, 0], [0.25] * 3])
 
 
+@pytest.mark.fast("1-*")
 @pytest.mark.parametrize(("cell", "seed"), covering((1, 2), range(5), fast=lambda cell, seed: cell == 1 or seed == 1))
 def test_operations_left_after_random_losses_are_thinned_to_a_group(cell, seed):
     image_xc = np.array(list(product(range(cell), repeat=3)))

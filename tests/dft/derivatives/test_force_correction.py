@@ -47,6 +47,7 @@ def harris(calc, density, coeff_sknG):
     return harris_energies(calc.atoms, density, potential, band, filled.entropy_term, 0.0).free
 
 
+@pytest.mark.fast("insulator")
 @pytest.mark.parametrize("name", but_slow(CASES, "spin", "U"))
 def test_it_is_the_derivative_of_the_harris_energy_of_moving_atoms(crystal, calculation, disturbed, name):
     """Free atoms move and occupancies stay with their atoms, the rest of the input density stays where it is.
@@ -80,6 +81,8 @@ def test_it_is_the_derivative_of_the_harris_energy_of_moving_atoms(crystal, calc
     assert abs(error) < 0.02 * abs(correction) + 0.1 / MEV
 
 
+@pytest.mark.slow
+@pytest.mark.fast("mgo_bent-*")
 @pytest.mark.parametrize(
     ("system", "settings"),
     [
@@ -105,6 +108,7 @@ def test_forces_at_the_default_tolerance(crystal, calculation, system, settings)
     assert error(ground.forces_av - ground.correction_av) > 2 * error(ground.forces_av)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", [
     pytest.param([2.0, 3.6], id="H2, triplet", marks=pytest.mark.slow), pytest.param([3.0], id="H atom"),
 ])  # fmt: skip
@@ -123,6 +127,7 @@ def test_an_empty_spin_channel_moves_nothing(calculation, places):
     assert pressures[0] == pytest.approx(pressures[1], abs=0.1)
 
 
+@pytest.mark.slow
 def test_without_the_correction(crystal, calculation):
     """The same state gives other forces, with the correction among their error, and no step is added."""
     settings = {"cutoff_eV": 250.0, "ediff_eV": 1e-4}

@@ -35,6 +35,7 @@ def check(crystal, calculation, name, atom, axis, limit_meV, step_A=0.005, **set
     return ground.forces_av * EV_PER_ANGSTROM
 
 
+@pytest.mark.slow
 def test_metal_with_smearing(crystal, calculation):
     """Forces are derivatives of the free energy: occupations follow without a term of their own."""
     force_av = check(

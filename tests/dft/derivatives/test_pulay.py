@@ -21,6 +21,7 @@ CASES = {
 }
 
 
+@pytest.mark.fast("real")
 @pytest.mark.parametrize("name", but_slow(CASES, "complex with spin"))
 def test_slope_is_that_of_energies_by_the_number_of_waves(name, crystal, calculation):
     found, settings, cutoffs, error = CASES[name]

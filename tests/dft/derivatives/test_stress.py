@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.calculation import Made
-from eigenwerk.dft.settings.parameters import DipoleCorrection
+from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -51,6 +51,7 @@ def strained(calc, strain_vv):
     return replace(calc, structure=atoms.basis.structure, made=Made(atoms))
 
 
+@pytest.mark.fast("complex")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in CASES])
 def test_stress_is_the_derivative_of_the_free_energy(name, crystal, calculation):
     """Along a strain without any symmetry, or along that of the cell."""

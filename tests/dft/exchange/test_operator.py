@@ -42,6 +42,7 @@ def test_the_number_of_orbitals_at_a_time_changes_nothing(exchanging):
             torch.testing.assert_close(image, found.image, atol=1e-12, rtol=0)
 
 
+@pytest.mark.slow
 def test_exchange_of_one_orbital_with_itself_is_its_hartree_energy(exchanging):
     """By the density of the package, which knows nothing of pairs, and the charges by their transform."""
     plain = ExchangeKernel(0.0, 0.0, 0.0, "1/r")
@@ -94,6 +95,7 @@ def case(request, exchanging):
     return exchanging(**CASES[request.param])
 
 
+@pytest.mark.fast("complex", "real in space")
 def test_operator_is_hermitian_and_negative(case):
     m_sknn = matrix(case)
     assert float((m_sknn - m_sknn.mH).abs().max()) < 1e-13
@@ -134,6 +136,7 @@ SHIFTED = 2e-5
 """Compensation charges at the points of another grid: hartree, of 3.6."""
 
 
+@pytest.mark.fast("rotations", "Gamma", "even q-points")
 @pytest.mark.parametrize("name", SAME)
 def test_real_orbitals_and_reduced_meshes_give_what_complex_ones_of_whole_meshes_give(name, exchanging):
     settings, reduced = SAME[name]
@@ -151,6 +154,7 @@ def test_real_orbitals_and_reduced_meshes_give_what_complex_ones_of_whole_meshes
         torch.testing.assert_close(levels[1], levels[0], atol=SHIFTED if shifted else 3e-8, rtol=0)
 
 
+@pytest.mark.slow
 def test_spins_that_an_operation_exchanges_are_in_one_another_s_stars(exchanging):
     """An antiferromagnet with a mirror that exchanges the spins, and a third atom that leaves no other operation."""
     cell_cv = np.array([[3.2, 0, 0], [0, 4.0, 0], [0.4, 0, 3.4]]) / BOHR_ANGSTROM
@@ -164,6 +168,7 @@ def test_spins_that_an_operation_exchanges_are_in_one_another_s_stars(exchanging
     assert energies[1] == pytest.approx(energies[0], abs=2e-9)
 
 
+@pytest.mark.fast("mesh2-9")
 @pytest.mark.parametrize(("mesh", "points"), [((2, 2, 2), 8), ((2, 2, 1), 8), ((3, 1, 1), 9)])
 def test_irreducible_points_as_a_list_are_the_mesh(exchanging, mesh, points):
     """Each shares its weight with its star; a point without weight adds nothing.  Two meshes lack operations of the
@@ -191,6 +196,7 @@ def test_levels_that_are_equal_by_symmetry_are_equal_on_a_mesh_without_it(exchan
     assert len(inside.stars.mesh) == 3  # 1/r knows the differences of the mesh alone
 
 
+@pytest.mark.slow
 def test_all_parts_of_the_q_points_together_are_all(exchanging):
     """Even and odd ones share them."""
     settings = {"mesh": (1, 2, 2), "symmetry_level": -1}
@@ -200,6 +206,7 @@ def test_all_parts_of_the_q_points_together_are_all(exchanging):
     assert float((even.image - odd.image).abs().max()) > 1e-4
 
 
+@pytest.mark.slow
 def test_probe_charge_moves_the_levels_of_occupied_orbitals_alone(exchanging):
     """By -α v(0)/Ω, for orbitals are orthogonal with their compensation charges."""
     calc = exchanging().calc
@@ -221,6 +228,7 @@ MOVED = {
 }  # fmt: skip
 
 
+@pytest.mark.fast("real in space, fractional")
 @pytest.mark.parametrize("name", MOVED)
 def test_forces_on_compensation_charges_and_projectors_are_the_derivative(name, exchanging, calculation):
     """Of E_x at fixed coefficients, an atom displaced."""

@@ -85,6 +85,7 @@ def is_small(case, layout, *work):
     return case == "stars" and layout[0] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "layout", "work"),
     covering(CASES, LAYOUTS, (solve, solve_by_pairs_once), possible=fits, fast=is_small, together=1),
@@ -173,6 +174,12 @@ def apply_to_waves(world, parts, groups, occupied, bands, once, single, together
     return energy, world.sum(matrix).numpy(), found.force_av.cpu().numpy(), strain.cpu().numpy()
 
 
+@pytest.mark.fast(
+    "complex-2 2-True-True",
+    "Gamma-3 1-False-False",
+    "spins-2 1-False-True",
+    "inversion-2 2-False-False",
+)
 @pytest.mark.parametrize(
     ("case", "layout", "once", "single"),
     covering(

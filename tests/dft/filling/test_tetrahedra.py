@@ -39,6 +39,7 @@ def slow_weights(energy_c, level, lines=400):
     return np.concatenate([[area_p @ (end_p**3 - 3 * end_p**4 / 4)], area_p @ far_pc])
 
 
+@pytest.mark.fast("(0, 1, 2, 2)", "(0, 0, 1, 1)", "(0, 0, 0, 1)", "(0, 1, 1, 1)")
 @pytest.mark.parametrize("energies", ENERGIES, ids=str)
 def test_weights_are_integrals_over_the_part_below_the_level(energies):
     energy_c = np.array(energies, float)

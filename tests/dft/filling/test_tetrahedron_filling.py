@@ -82,6 +82,7 @@ def test_sharp_tetrahedra_have_no_entropy_and_need_no_width():
         filled(eig_skn, tetrahedra, 3.7, -15, width=0.0)
 
 
+@pytest.mark.fast("-14--4")
 @pytest.mark.parametrize(("soft", "sharp"), [(-14, -4), (-15, -5)])
 def test_a_narrow_step_is_a_sharp_level(soft, sharp):
     """The Sommerfeld term goes with the square of the width; it is (π²/6) D w² in the free energy."""
@@ -107,6 +108,7 @@ def test_a_wide_step_is_fermi_dirac_smearing():
     assert result.zero_width_correction == pytest.approx(plain.zero_width_correction, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_entropy_is_that_of_the_density_of_states():
     """-TS = w ∫ D(E) [f ln f + (1 - f) ln(1 - f)] dE, with narrow and with wide tetrahedra."""
     eig_skn, tetrahedra = waves((5, 4, 4))
@@ -240,6 +242,7 @@ def test_no_tetrahedra_no_tetrahedron_method():
         make_smearing(-5)
 
 
+@pytest.mark.slow
 def test_many_tetrahedra_take_no_time():
     """100 000 tetrahedra and 20 bands: a loop over either would take minutes."""
     eig_skn, tetrahedra = waves((26, 26, 26), bands=20)

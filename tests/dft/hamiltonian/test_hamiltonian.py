@@ -125,6 +125,7 @@ LOBPCG_OF_NCCI = {
 }  # fmt: skip
 
 
+@pytest.mark.fast("davidson")
 @pytest.mark.parametrize("asked", [{"expansions": 40, "tolerance": 1e-6}, LOBPCG_OF_NCCI], ids=["davidson", "lobpcg"])
 def test_davidson_finds_the_eigenvalues_of_the_dense_matrix(calc, potential, hamiltonian, asked):
     """As self-consistency calls it, and as ncci does."""
@@ -160,6 +161,7 @@ def test_one_centre_blocks_act_like_the_whole_matrix(calc, potential, monkeypatc
     np.testing.assert_allclose(matrix.times(proj_knI), proj_knI @ matrix.dense()[0], atol=1e-12)
 
 
+@pytest.mark.fast("True")
 @pytest.mark.parametrize("real", [True, False])
 def test_inverse_overlap_undoes_the_overlap(crystal, calculation, real):
     """The identity of Woodbury through the projectors, for complex and real vectors, some of the k-points."""

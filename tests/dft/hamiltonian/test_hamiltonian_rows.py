@@ -68,6 +68,7 @@ def case(request, calculation, crystal, disturbed):
     return calc, *with_rows(calc, disturbed(calc.atoms, calc.parameters.spins, calc.parameters.electrons))
 
 
+@pytest.mark.fast("complex-davidson", "real by inversion-rmm", "real in space-davidson")
 @pytest.mark.parametrize("solver", ["davidson", "rmm"])
 def test_solvers_find_the_levels_of_the_dense_matrix(case, solver):
     calc, hamiltonian, plain, rows = case
@@ -83,6 +84,7 @@ def test_solvers_find_the_levels_of_the_dense_matrix(case, solver):
         assert float((without.eig_kn - found.eig_kn).abs().max()) > 1e-3
 
 
+@pytest.mark.fast("grid", "real in space")
 def test_rows_count_as_projections_and_are_made_afresh_where_they_may_have_changed(case):
     calc, hamiltonian, plain, _ = case
     if not hamiltonian.splits:
@@ -97,6 +99,7 @@ def test_rows_count_as_projections_and_are_made_afresh_where_they_may_have_chang
     torch.testing.assert_close(operator.overlap(x_knG), plain.block().overlap(x_knG))
 
 
+@pytest.mark.fast("complex", "real by inversion", "real in space")
 def test_single_precision_has_the_rows_too(case):
     calc, hamiltonian, _, _ = case
     x_knG = random_orbitals(calc.atoms, 3)
@@ -105,6 +108,7 @@ def test_single_precision_has_the_rows_too(case):
         assert float((found - expected).abs().max() / expected.abs().max()) < 1e-5
 
 
+@pytest.mark.slow
 def test_steps_continue_with_projections_of_other_rows(calculation, crystal):
     """Bands of one operator start those of another; nothing stale is left."""
     calc = calculation(crystal("sic_bent"), mesh=(1, 1, 2), cutoff_eV=110.0)
@@ -190,6 +194,7 @@ def levels(world, parts):
     return first.eig_kn.numpy(), rmm_diis(operator, first.vectors_knx, steps=3).eig_kn.numpy()
 
 
+@pytest.mark.fast("real in space")
 @pytest.mark.ranks
 @pytest.mark.parametrize("name", ["complex", "real in space"])
 def test_ranks_that_share_plane_waves_find_the_same_levels(ranks, calculation, crystal, name):

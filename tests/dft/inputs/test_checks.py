@@ -31,6 +31,7 @@ def test_constraints_of_iconst_forbid_dynamics_by_name(read, tmp_path, capsys):
     assert "ICONST line 2: R 1 3 0" in capsys.readouterr().err
 
 
+@pytest.mark.fast("R 1 3 0*-", "*POTIM = 0.5*")
 @pytest.mark.parametrize(
     ("text", "lines", "said"),
     [("R 1 3 0\n", "", "ICONST: not used: it acts only in molecular dynamics"),
@@ -45,6 +46,7 @@ def test_an_iconst_that_changes_nothing_is_a_note_or_no_word(read, tmp_path, tex
     assert said in words(inputs, "note") if said else "ICONST" not in words(inputs, "note")
 
 
+@pytest.mark.fast("SCALEE*")
 @pytest.mark.parametrize(
     ("line", "message"),
     [("SCALEE = 0.5", "SCALEE = 0.5: energies and forces that are scaled (thermodynamic integration)"),
@@ -59,6 +61,7 @@ def test_tags_that_steer_dynamics_are_refused_there_and_noted_elsewhere(read, li
         assert not inputs.errors and "acts only in molecular dynamics (IBRION = 0)" in words(inputs, "note")
 
 
+@pytest.mark.fast("SCALEE = 1", "LBLUEOUT = F", "INCREM = 2*0")
 @pytest.mark.parametrize("line", ["SCALEE = 1", "SCALEE = 1.0", "INCREM = 0", "INCREM = 2*0", "LBLUEOUT = F"])
 def test_values_that_ask_for_nothing_are_allowed_in_dynamics(read, line):
     inputs = read(f"{DYNAMICS}{line}\n")

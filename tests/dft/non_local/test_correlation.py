@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.non_local import plain
-from eigenwerk.dft.non_local.correlation import NonLocalCorrelation, Nodes
+from eigenwerk.dft.non_local.correlation import Nodes, NonLocalCorrelation
 from eigenwerk.dft.xc.gradients import contract
 from eigenwerk.functionals.non_local import MESHES, NonLocal
 
@@ -95,6 +95,17 @@ def test_the_uniform_gas_has_no_non_local_correlation(basis, name):
     density_sg[0, 0] = 0.03
     energy, potential_sg = NonLocalCorrelation(basis, KERNELS[name]).energy_and_potential(density_sg)
     assert abs(float(energy)) < 1e-9 and float(potential_sg.abs().max()) < 1e-8
+
+
+@pytest.mark.parametrize("b", [6.3, 10.0])
+def test_rvv10_gives_the_uniform_gas_minus_what_it_leaves_out(basis, b):
+    """-beta per electron, beta = (3/b²)^(3/4)/32, which the functional adds as a constant."""
+    density_sg = torch.zeros((1, basis.density_count), dtype=torch.complex128)
+    density_sg[0, 0] = 0.03
+    energy, potential_sg = NonLocalCorrelation(basis, NonLocal("rVV10", b=b)).energy_and_potential(density_sg)
+    beta = (3 / b**2) ** 0.75 / 32
+    assert float(energy) == pytest.approx(-beta * 0.03 * float(basis.volume), rel=1e-3)
+    assert float(potential_sg[0, 0].real) == pytest.approx(-beta, rel=1e-2)
 
 
 def test_equal_spins_have_the_energy_and_potential_of_their_sum(basis):

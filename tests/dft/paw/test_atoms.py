@@ -84,6 +84,7 @@ def test_flat_vectors_hold_the_blocks_of_atoms_in_the_order_of_the_structure(set
 # -- tables against integrals -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast("C")
 @pytest.mark.parametrize("symbol", ["Si", "C", "Fe"])
 def test_projectors_equal_direct_integrals(symbol, crystal, calculation):
     """<k+G|p_i> = integral of p_j(|r - R|) Y_L exp(-i (k+G).r) over sqrt(volume), for s, p and d."""
@@ -115,6 +116,7 @@ def test_projectors_vanish_on_padding(calc):
         assert (calc.atoms.projector_kIG[k, :, count:] == 0).all()
 
 
+@pytest.mark.fast("0", "3", "7")
 @pytest.mark.parametrize("L", range(9))
 def test_compensation_charges_equal_direct_integrals(calc, L):
     basis, atoms = calc.basis, calc.atoms

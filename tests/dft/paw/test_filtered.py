@@ -17,6 +17,7 @@ def transform(radial, l, radius, q_Q):
     return np.trapezoid(spherical_bessel(l, np.multiply.outer(q_Q, r_x)) * radial(r_x) * r_x ** (l + 2), r_x, axis=1)
 
 
+@pytest.mark.fast("Si")
 @pytest.mark.parametrize("symbol", ["Si", "O", "Fe"])
 def test_error_is_that_of_the_fourier_components(dataset, symbol):
     data = dataset(symbol)
@@ -44,6 +45,7 @@ def test_cutting_a_projector_that_is_not_filtered_is_worse(dataset):
     assert max(aliased) > 3 * filtered.error
 
 
+@pytest.mark.slow
 def test_accuracy_asks_for_larger_spheres_and_a_finer_grid_for_smaller_ones(dataset):
     data = dataset("O")
     radius = [filtered_projectors(data, LIMITS, accuracy).radius for accuracy in (1e-2, 1e-3, 1e-4)]
@@ -70,6 +72,7 @@ def test_limits_of_a_skewed_cell(crystal):
     assert limits.alias == pytest.approx(shortest - 4.0)
 
 
+@pytest.mark.slow
 def test_accuracy_out_of_reach_is_an_error(dataset):
     with pytest.raises(InputError, match=r"projectors of Si reach an accuracy of .* not the 1.0e-09 of ROPT.*LREAL"):
         filtered_projectors(dataset("Si"), LIMITS, 1e-9)

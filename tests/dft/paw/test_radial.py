@@ -147,6 +147,7 @@ def test_transform_at_equal_steps_takes_any_number_of_them(count):
     assert not equal_step_transform(grid, np.zeros((2, 450)), 1, 0.5, count).any()
 
 
+@pytest.mark.fast("O.PBE", "Si.PBE")
 @pytest.mark.parametrize("name", ["O.PBE", "Si.PBE", "Ce.PBE"])
 def test_transforms_at_equal_steps_of_real_functions(name):
     """The waves of unbound states reach far out: e^{iqr} has turned most there."""
@@ -158,6 +159,7 @@ def test_transforms_at_equal_steps_of_real_functions(name):
         assert error_j.max() < 2e-14, state.id
 
 
+@pytest.mark.fast("Si.PBE")
 @pytest.mark.parametrize("name", ["O.PBE", "Si.PBE", "Ce.PBE"])
 def test_transforms_of_real_projectors_keep_their_norm(name):
     """Parseval: 2/π ∫ q² F(q)² dq = ∫ r² p(r)² dr; these projectors are filtered, so q up to 60 is all."""

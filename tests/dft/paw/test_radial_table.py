@@ -48,6 +48,7 @@ def test_autograd_gives_the_derivatives_of_the_spline(spline, table, q_ky):
         np.testing.assert_allclose(bend_ky[~on_knot], spline(q_ky, 2)[..., x][~on_knot], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_autograd_is_the_limit_of_finite_differences(table):
     q = torch.linspace(0.1, 2.3, 11, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(table, (q,), eps=1e-6, atol=1e-8)

@@ -42,6 +42,7 @@ def random_vectors(calc, n, seed=0):
     return torch.randn(shape, generator=draw, dtype=calc.basis.form.dtype) * calc.basis.mask_kG[:, None]
 
 
+@pytest.mark.fast("any k", "edge of the zone, real")
 def test_vectors_are_near_the_exact_ones(pair):
     here, exact = (calc.atoms.projector_kIG for calc in pair)
     error = max(filtered.error for filtered in pair[0].atoms.filtered.values())
@@ -49,6 +50,7 @@ def test_vectors_are_near_the_exact_ones(pair):
     assert 1e-2 * error < float((here - exact).abs().max() / size) < 2 * error
 
 
+@pytest.mark.fast("Gamma, real-4", "any k-5", "edge of the zone, real-5")
 @pytest.mark.parametrize("count", [4, 5])
 def test_grid_gives_the_scalar_products_with_the_vectors(pair, count):
     """An odd number of real orbitals leaves half of the last grid empty."""
@@ -115,6 +117,7 @@ SOLIDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", but_slow(tuple(SOLIDS), "silicon"))
 def test_energy_goes_to_that_in_reciprocal_space(crystal, calculation, case):
     name, settings, limits = SOLIDS[case]
@@ -131,6 +134,7 @@ def test_energy_goes_to_that_in_reciprocal_space(crystal, calculation, case):
     assert errors[0] > 3 * errors[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("real", "mesh"), [
     (True, (1, 1, 1)), pytest.param(False, (1, 1, 2), marks=pytest.mark.slow),
 ])  # fmt: skip

@@ -55,6 +55,7 @@ def test_fewer_directions_integrate_what_the_site_leaves_of_every_harmonic(case)
     assert float(weight_u @ solid_harmonics(2, point_uv)[:, 0]) == pytest.approx(np.sqrt(4 * np.pi), rel=1e-13)
 
 
+@pytest.mark.fast("iron-PE", "diamond-CA", "antiferromagnet-PE")
 @pytest.mark.parametrize("name", ["PE", "CA"])
 def test_energy_and_derivative_are_those_of_all_directions(case, name):
     calc, species, occupancy_saij, _ = case

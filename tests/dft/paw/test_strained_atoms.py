@@ -51,6 +51,7 @@ def occupancy_sx(calc, disturbed):
     return disturbed(calc.atoms, 1, 8.0, size=0.1).occupancy_sx
 
 
+@pytest.mark.fast("real by inversion", "real at Gamma", "complex")
 def test_atoms_are_those_of_the_new_cell_while_no_wave_crosses_the_cutoff(calc, occupancy_sx):
     """A larger cell of the same shape, in which the order of the waves is the same."""
     atoms = atoms_at(calc, (1 + 1e-7) * calc.basis.lattice.vector_cv)
@@ -67,6 +68,7 @@ def test_atoms_are_those_of_the_new_cell_while_no_wave_crosses_the_cutoff(calc, 
         assert float((value - unchanged[name]).abs().max()) > 1e-9 * size
 
 
+@pytest.mark.fast("on the grid", "complex", "real at Gamma")
 def test_strain_derivatives_are_those_of_the_tables(calc, occupancy_sx):
     """Automatic differentiation beside finite differences of fixed plane waves, along a strain without symmetry."""
     strain_vv = torch.tensor(np.random.default_rng(5).normal(size=(3, 3)))
@@ -88,6 +90,7 @@ def test_strain_derivatives_are_those_of_the_tables(calc, occupancy_sx):
         assert float(slope) == pytest.approx(float(high[name] - low[name]) / (2 * STEP), rel=1e-5), name
 
 
+@pytest.mark.fast("real by inversion", "complex")
 def test_norms_of_projectors_change_smoothly(calc):
     """Fifth differences of <p|p> along a strain; tables get longer and spheres more points on the way."""
     strain_vv = torch.tensor(np.random.default_rng(6).normal(size=(3, 3)))
@@ -100,6 +103,7 @@ def test_norms_of_projectors_change_smoothly(calc):
     assert float(fifth_I.abs().max()) < 1e-9 * float(norm_xI.max())
 
 
+@pytest.mark.fast("real by inversion", "complex")
 def test_compensation_charges_keep_their_electrons(calc, occupancy_sx):
     """Volume times the g = 0 wave depends on the moments alone."""
     electrons = [

@@ -102,6 +102,8 @@ def test_single_precision_needs_twins_of_projectors_and_orbitals(inputs):
 SIC = "SiC\n4.36\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi C\n1 1\nDirect\n0 0 0\n.25 .25 .25\n"
 
 
+@pytest.mark.slow
+@pytest.mark.fast("1 1 1-False")
 @pytest.mark.parametrize(("mesh", "phases"), [("3 3 3", True), ("1 1 1", False)])
 def test_projectors_in_spheres_equal_their_tables(tmp_path, mesh, phases):
     """Points are counted by volume, which is within a few percent."""

@@ -136,6 +136,7 @@ def test_the_density_of_chgcar_can_be_kept_and_has_no_fermi_level(ground, kept, 
         run_folder(other)
 
 
+@pytest.mark.slow
 def test_a_grid_that_is_finer_only_for_symmetry_serves_without(ground, kept, tmp_path):
     folder = make_folder(tmp_path / "finer", kpoints=PATH, ICHARG=11)
     coarse = read_inputs(folder).grids.fine
@@ -148,6 +149,7 @@ def test_a_grid_that_is_finer_only_for_symmetry_serves_without(ground, kept, tmp
     np.testing.assert_allclose(result.eig_skn, kept[1].eig_skn, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_coarser_grid_that_holds_the_compensation_charges_serves(ground, kept, tmp_path):
     """As files of PREC = Normal before its grids became larger."""
     folder = make_folder(tmp_path / "coarser", kpoints=PATH, ICHARG=11)
@@ -162,6 +164,7 @@ def test_a_coarser_grid_that_holds_the_compensation_charges_serves(ground, kept,
     np.testing.assert_allclose(result.eig_skn, kept[1].eig_skn, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_density_of_a_run_with_spin_that_found_no_moment_can_be_kept_without(kept, tmp_path):
     spin = make_folder(tmp_path / "spin", ISPIN=2, MAGMOM="2*0.1")
     run_folder(spin)
@@ -185,12 +188,14 @@ def test_a_list_without_weights_can_be_read_in_a_kept_density(ground, kept, tmp_
     assert not result.weight_k.any()
 
 
+@pytest.mark.slow
 def test_bands_that_do_not_converge_are_said_and_marked(ground, tmp_path):
     result = run_folder(make_folder(tmp_path / "few", ground[0], kpoints=PATH, ICHARG=11, NELM=1, EDIFF="1E-14"))
     assert not result.converged and not result.interrupted
     assert result.status.startswith("BANDS NOT CONVERGED at ") and "NELM" in result.advice[0]
 
 
+@pytest.mark.fast("changes2-*", "changes3-*", "changes0-*")
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -207,6 +212,7 @@ def test_the_density_of_something_else_is_refused(ground, tmp_path, changes, mes
         run_folder(folder)
 
 
+@pytest.mark.slow
 def test_symmetry_that_the_density_lacks_is_not_used(tmp_path):
     """An antiferromagnetic chain, read with moments that make it ferromagnetic."""
     cell = "chain\n1\n2.5 0 0\n0 2.5 0\n0 0 5.4\nH\n2\nDirect\n0 0 0\n0 0 .5\n"
@@ -222,6 +228,7 @@ def test_symmetry_that_the_density_lacks_is_not_used(tmp_path):
         run_folder(make_folder(tmp_path / "mesh", ground, poscar=cell, kpoints="m\n0\nG\n2 2 2\n", **tags))
 
 
+@pytest.mark.slow
 def test_the_standard_path_comes_with_a_file_of_it(tmp_path):
     pytest.importorskip("seekpath", reason="seekpath is not installed")
     folder = make_folder(tmp_path / "auto", opt=PATH)
@@ -233,6 +240,7 @@ def test_the_standard_path_comes_with_a_file_of_it(tmp_path):
     assert [branch["name"] for branch in bands.branches] == ["G-X"]
 
 
+@pytest.mark.slow
 def test_a_second_mesh_by_its_spacing(tmp_path):
     folder = make_folder(tmp_path / "mesh", KSPACING_OPT=0.5)
     result = run_folder(folder)
@@ -286,6 +294,7 @@ def lines_of(path):
     return [line for line in path.read_text().splitlines() if not line.startswith("Direct")]
 
 
+@pytest.mark.slow
 def test_orbitals_that_nobody_wants_are_not_kept_and_change_nothing(kept, ground, tmp_path):
     folder = make_folder(tmp_path / "batches", ground[0], kpoints=PATH, ICHARG=11, LWAVE="F")
     assert not read_inputs(folder).parts.keeps_orbitals and read_inputs(kept[0]).parts.keeps_orbitals

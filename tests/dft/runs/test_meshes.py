@@ -80,6 +80,7 @@ def on_mesh(calculation, structure, mesh, shift=NONE, centred=MONKHORST_PACK, **
     return Calculation(structure, kpoints, parameters, made.datasets, real=True)
 
 
+@pytest.mark.fast("metal, tetrahedra")
 @pytest.mark.parametrize(("name", "mesh", "shift", "centred", "kept", "order", "settings"), CASES)
 def test_a_mesh_is_the_list_of_its_points_and_nothing_moves_at_rest(
     calculation, name, mesh, shift, centred, kept, order, settings
@@ -112,6 +113,7 @@ UNION = {
 }  # fmt: skip
 
 
+@pytest.mark.fast("tetrahedra")
 @pytest.mark.parametrize(("name", "mesh", "centred", "settings"), UNION.values(), ids=UNION)
 def test_energies_do_not_jump_where_operations_are_lost(calculation, name, mesh, centred, settings):
     """The points that displaced atoms get give the energy, forces and stress of the start, by no symmetry."""
@@ -235,6 +237,7 @@ def write(folder, tags):
     (folder / "POSCAR").write_text("Si\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n")
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_a_density_with_fewer_operations_and_gives_it_all(of_old):
     write(of_old, "ISTART = 1\n")
     found = run_folder(of_old)

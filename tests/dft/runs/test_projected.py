@@ -84,6 +84,7 @@ def test_points_of_weight_zero_stand_where_the_list_has_them(mesh, tmp_path):
     assert result.charges.electrons_al == pytest.approx(mesh.charges.electrons_al, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_density_that_is_kept_gives_weights_and_densities_of_states(mesh, tmp_path):
     (tmp_path / "eigenwerk.h5").write_bytes(mesh.files["eigenwerk.h5"].read_bytes())
     result = run(tmp_path, "ICHARG = 11\nLORBIT = 10\n")
@@ -94,6 +95,7 @@ def test_a_density_that_is_kept_gives_weights_and_densities_of_states(mesh, tmp_
     assert result.projections.columns == ("s", "p", "d")
 
 
+@pytest.mark.slow
 def test_without_lorbit_there_is_nothing(tmp_path):
     result = run(tmp_path)
     assert result.projections is None and result.charges is None and "PROCAR" not in result.files

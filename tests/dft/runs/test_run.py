@@ -74,6 +74,7 @@ WATER = (
 )
 
 
+@pytest.mark.slow
 def test_exchange_whose_enhancement_has_no_bound_becomes_self_consistent_in_vacuum(tmp_path):
     """B88 of the noise of densities there would give potentials of thousands of eV."""
     blyp = {"GGA": "LIBXC", "LIBXC1": "GGA_X_B88", "LIBXC2": "GGA_C_LYP", "ENCUT": 250, "EDIFF": "1E-4", "ISIF": 0}
@@ -188,6 +189,7 @@ def test_magnetic_atom_has_its_moment(tmp_path):
     assert Oszicar(folder / "OSZICAR").ionic_steps[-1]["mag"] == pytest.approx(result.moment, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_functional_that_is_not_compiled_gives_the_same_energy_and_a_note(silicon, tmp_path, monkeypatch):
     pbe = FUNCTIONALS["PE"]
     odd = replace(pbe, energy=lambda n_sx, s_yx: pbe.energy(n_sx, s_yx) + 0.0 * (n_sx[0].abs() + 1.0).lgamma())
@@ -228,6 +230,7 @@ def test_a_record_of_times_that_cannot_be_written_costs_no_result(tmp_path):
     assert set(result.files) == WRITTEN - {"eigenwerk-trace.json"}
 
 
+@pytest.mark.slow
 def test_running_twice_gives_the_same_numbers(tmp_path):
     folder = make_folder(tmp_path / "x", NELM=4)
     first, second = (run_folder(folder, output=tmp_path / name) for name in "ab")
@@ -245,6 +248,7 @@ def test_files_of_a_run_carry_one_mark(silicon):
     assert len(Poscar.from_file(folder / "CONTCAR").structure) == 2
 
 
+@pytest.mark.slow
 def test_files_of_two_saves_are_noticed(tmp_path):
     """As a kill leaves them between two names; the state counts."""
     folder = make_folder(tmp_path / "x", NELM=2)
@@ -269,12 +273,14 @@ def test_an_edit_during_a_run_is_not_its_input(tmp_path):
     assert read_state(folder / "eigenwerk.h5", only=["input"])["input"]["texts"] == texts
 
 
+@pytest.mark.slow
 def test_a_nul_in_a_name_costs_nothing(tmp_path):
     folder = make_folder(tmp_path / "x", NELM=2, SYSTEM="a\0b")
     result = run_folder(folder)
     assert not result.unwritten and "SYSTEM = a\0b" in read_state(folder / "eigenwerk.h5")["input"]["texts"]["INCAR"]
 
 
+@pytest.mark.slow
 def test_a_second_run_in_a_folder_is_refused(tmp_path):
     folder, other = make_folder(tmp_path / "x", NELM=2), []
 
@@ -320,11 +326,13 @@ def test_labort_ends_a_run_after_the_step(tmp_path):
     assert any("is from before this run" in note for note in again.notes) and len(again.steps) == 2
 
 
+@pytest.mark.slow
 def test_lstop_waits_for_convergence(tmp_path):
     result = _stop_by_file(make_folder(tmp_path / "x"), "LSTOP = .TRUE.\n")
     assert result.converged and any("no other ionic step" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_a_run_ends_before_its_time_is_over(tmp_path):
     result = run_folder(make_folder(tmp_path / "x", EDIFF="1E-30", NELM=3000), max_time=3)
     assert result.interrupted and "--max-time leaves" in result.status
@@ -332,6 +340,7 @@ def test_a_run_ends_before_its_time_is_over(tmp_path):
     assert len(result.steps) == 1 or before_the_last < 3.5, "unless the machine is too busy for two steps"
 
 
+@pytest.mark.slow
 def test_another_folder_is_found_when_that_of_the_run_vanishes(tmp_path, monkeypatch):
     """Made anew where it can be; else in the current one."""
     folder = make_folder(tmp_path / "x", NELM=3)
@@ -503,6 +512,7 @@ ALGOS = [
 ]  # fmt: skip
 
 
+@pytest.mark.fast("Fast-*", "Damped-*")
 @pytest.mark.parametrize(("algo", "names"), ALGOS)
 def test_algo_in_incar_gives_the_energy_and_the_names_in_oszicar(silicon, tmp_path, algo, names):
     """From INCAR to the answer: the energy of the default, and the solver of each step where VASP writes it."""

@@ -42,6 +42,7 @@ def test_a_cell_that_follows_a_false_pressure_is_told():
     assert "larger than" in next(iter(cell_doubts(20.0)))
 
 
+@pytest.mark.slow
 def test_files_warn_of_forces_as_the_result_does(tmp_path):
     poscar = tmp_path / "POSCAR"
     poscar.write_text("O2\n5\n1 0 0\n0 1 0\n0 0 1.1\nO\n2\nDirect\n.03 0 0\n.02 .01 .2\n")

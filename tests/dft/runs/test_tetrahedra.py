@@ -39,6 +39,7 @@ def dos_of(result):
     return level, table_xy
 
 
+@pytest.mark.fast("*-5*")
 @pytest.mark.parametrize("ismear", ["ISMEAR = -5\nSIGMA = 0", "ISMEAR = -14\nSIGMA = 0.1", "ISMEAR = 1\nSIGMA = 0.2"])
 def test_integral_of_the_density_of_states_at_the_fermi_level_is_the_electrons(run, ismear):
     """By the same tetrahedra or smearing; a Fermi-Dirac step is left out of it and moves the level a little."""
@@ -49,6 +50,7 @@ def test_integral_of_the_density_of_states_at_the_fermi_level_is_the_electrons(r
     assert table_xy[:, 1].sum() * 0.0125 == pytest.approx(table_xy[-1, 2], abs=0.01)
 
 
+@pytest.mark.slow
 def test_forces_of_a_metal_by_corrected_tetrahedra_have_a_note(run):
     assert any("not variational" in note for note in run("ISMEAR = -5").notes)
     assert not any("variational" in note for note in run("ISMEAR = -4").notes)

@@ -35,6 +35,7 @@ def test_blocks_cover_all_k_points_once(calc, monkeypatch):
         assert covered == list(range(points))
 
 
+@pytest.mark.slow
 def test_blocks_do_not_change_the_bands(calc, potential, bands, monkeypatch):
     monkeypatch.setattr("eigenwerk.parallel.runtime.CACHE_BLOCK_BYTES", 1)
     start = first_orbitals(calc.atoms, potential, 8)

@@ -77,6 +77,7 @@ def solved(calc, density, from_start):
     return energies.free
 
 
+@pytest.mark.slow
 def test_harris_energy_is_second_order_in_the_density_error(calc, ground, disturbed):
     """Half the error of the density, a quarter of the error of the energy."""
     state = ground[0]
@@ -165,6 +166,7 @@ def test_result_does_not_depend_on_the_start(calc, ground, disturbed):
     assert state.energies.free * HARTREE_EV == pytest.approx(ground[0].energies.free * HARTREE_EV, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_two_spins_without_moment_are_the_unpolarised_metal(crystal, calculation, calc, ground):
     pair = calculation(crystal("al_pair"), **METAL, spins=2, ediff_eV=1e-7, bands=calc.parameters.bands)
     start = calc.starting_density()
@@ -211,6 +213,8 @@ FOLDED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
+@pytest.mark.fast("davidson")
 @pytest.mark.parametrize("solver", ["davidson", "conjugate"])
 def test_folded_states_are_found_from_the_start(calculation, solver):
     """Six states of X, filled to a thousandth, end at band 38; atomic orbitals put others below: the guards hold them.
@@ -242,6 +246,7 @@ def test_the_third_try_takes_the_other_preconditioner_unless_the_user_chose(calc
     assert (following.screening(bands, state.occupations) is not None) is local
 
 
+@pytest.mark.slow
 def test_after_the_first_try_davidson_solves(calc, crystal, calculation, monkeypatch):
     """Every density is doubted: mixing starts anew after three refused steps, and RMM-DIIS is given up."""
     monkeypatch.setattr("eigenwerk.dft.scf.stages.ghosts.overfilled", lambda *parts: "doubt")
@@ -264,6 +269,7 @@ def test_a_state_near_which_the_run_has_stood_is_told_at_the_end(ground):
     assert other_states(steps([None] * 4, [1.0, 0.5, 0.1, 0.5])) == ()
 
 
+@pytest.mark.slow
 def test_cycles_of_several_crystals_are_one_list_of_problems(crystal, calculation, disturbed):
     """Of two elements, with and without spin, by two solvers; each ends as it does alone, after as many steps."""
     settings = {"cutoff_eV": 50.0, "ediff_eV": 1e-1, "precision": "Normal", "real": True}

@@ -73,6 +73,7 @@ def assert_same(ours, theirs):
     np.testing.assert_allclose(ours.state.eig_skn[..., filled_n], theirs.state.eig_skn[..., filled_n], atol=LEVEL)
 
 
+@pytest.mark.fast("Gamma")
 @pytest.mark.parametrize("case", but_slow(CASES, "magnet", "insulator"))
 def test_converged_results_are_those_of_double_precision(both, case):
     theirs, ours = (calc.run() for calc in both(case))
@@ -83,6 +84,7 @@ def test_converged_results_are_those_of_double_precision(both, case):
     assert_same(ours, theirs)
 
 
+@pytest.mark.fast("rmm")
 @pytest.mark.parametrize("solver", ["davidson, rmm", "rmm", "conjugate", "damped", "chebyshev"])
 def test_every_iterative_solver_works_in_single_precision(both, solver):
     frozen = 3 if solver == "rmm" else 0
@@ -103,6 +105,7 @@ def test_exact_diagonalisation_stays_double(both):
     ]  # fmt: skip
 
 
+@pytest.mark.fast("Gamma", "metal", "inversion")
 @pytest.mark.parametrize("case", CASES)
 def test_operator_is_that_of_double_precision_to_its_rounding(both, case):
     calc = both(case)[0]
@@ -122,6 +125,7 @@ def test_operator_is_that_of_double_precision_to_its_rounding(both, case):
         assert 0 < float(error_kn.max()) < 3e-5
 
 
+@pytest.mark.fast("Gamma", "insulator")
 @pytest.mark.parametrize("case", ["insulator", "magnet", "Gamma"])
 def test_the_stated_error_is_the_error(both, case):
     """Residuals to what was measured on a few orbitals; the band energy within ten times the estimate."""
@@ -143,6 +147,7 @@ def test_the_stated_error_is_the_error(both, case):
     assert error.residual / 5 < float(torch.linalg.vector_norm(lower_h_knG - h_knG, dim=-1).max()) < 5 * error.residual
 
 
+@pytest.mark.fast("inversion")
 @pytest.mark.parametrize("case", ["magnet", "inversion"])
 def test_density_of_single_orbitals_holds_all_electrons_of_each_spin(both, case):
     calc = both(case)[0]
@@ -162,6 +167,7 @@ def test_density_of_single_orbitals_holds_all_electrons_of_each_spin(both, case)
     np.testing.assert_allclose(ours.occupancy_sx, theirs.occupancy_sx, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_events_name_the_errors_and_the_step(both):
     ground = both("insulator")[1].run()
     begin, end = words(ground)
@@ -230,6 +236,7 @@ def test_nothing_is_said_where_it_is_not_wished_for(choice):
     assert choice(wished=False)(1, None, 1e-2, BandSolver.of(SEQUENCES["exact"].follows)) == (False, ())
 
 
+@pytest.mark.slow
 def test_a_step_in_single_precision_never_counts_as_converged(both):
     """With EDIFF so large that every step would do, the last one is double all the same."""
     calc = both("insulator", ediff_eV=50.0)[1]

@@ -9,7 +9,9 @@ import pytest
 from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.settings.declared import Changes
-from eigenwerk.dft.settings.parameters import DipoleCorrection, Mixing, Parameters
+from eigenwerk.dft.settings.dipole import DipoleCorrection
+from eigenwerk.dft.settings.mixing import Mixing
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.settings.same import SAME_CELL, SAME_PLACE, SAME_POINT, differences, other_settings, system_tree
 
 
@@ -84,7 +86,10 @@ def test_a_group_of_settings_is_compared_by_value(tree):
     assert [one.words for one in other_settings(parameters, other)] == ["IDIPOL, LDIPOL, DIPOL, EFIELD"]
 
 
-def test_every_setting_that_a_density_depends_on_is_declared():
-    """What is not declared is how a run is done: steps, blocks, solver, what is told."""
-    silent = {one.name for one in fields(Parameters) if not one.metadata}
-    assert silent == {"exchange_block", "max_steps", "frozen_steps", "solver", "stress"}
+def test_another_value_of_all_settings_but_those_of_the_way_makes_another_state():
+    """What changes nothing is how a run is done: steps, blocks, solver, what is told."""
+    silent = {one.name for one in fields(Parameters) if one.metadata["changes"] is Changes.NOTHING}
+    assert silent == {
+        "exchange_block", "exchange_single", "max_steps", "min_steps", "frozen_steps", "solver", "motion_time",
+        "start_single", "correct_forces", "stress", "title",
+    }  # fmt: skip

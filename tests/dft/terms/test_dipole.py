@@ -8,7 +8,7 @@ import pytest
 from eigenwerk.dft.after.fields.potential import electrostatic_blocks
 from eigenwerk.dft.after.fields.vacuum import vacuum_levels
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.settings.parameters import DipoleCorrection
+from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -81,6 +81,7 @@ def test_an_energy_alone_is_corrected_by_the_moment(calculation):
     np.testing.assert_allclose(levels[0], levels[1], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_levels_beside_a_sheet_differ_by_its_moment_over_its_area(calculation):
     calc, state = solved(calculation, 12.0, "potential", cutoff_eV=120.0)
     potential, term = calc.builder(state.density), calc.builder.dipole
@@ -114,6 +115,7 @@ def test_energy_of_a_molecule_depends_less_on_its_box(calculation):
     assert change["potential"] < 0.4 * change[None], "what is left is a quadrupole's"
 
 
+@pytest.mark.slow
 def test_nothing_happens_to_what_has_no_moment(calculation):
     """A symmetric sheet."""
     lattice_cv = np.diag([2.9, 2.9, 12.0]) / BOHR_ANGSTROM
@@ -126,6 +128,7 @@ def test_nothing_happens_to_what_has_no_moment(calculation):
     assert free[1] == pytest.approx(free[0], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("axis", "precision"), [(0, "Normal"), pytest.param(2, "Accurate", marks=pytest.mark.slow)]
 )

@@ -68,6 +68,7 @@ def rotated(table, occupancy_saij, turn_vv):
     return matrix_ij @ occupancy_saij @ matrix_ij.T
 
 
+@pytest.mark.fast("sic_bent-1")
 @pytest.mark.parametrize(("name", "spins"), [("sic_bent", 1), ("fe_bent", 2)])
 def test_term_of_all_atoms_is_the_derivative_and_has_no_force_of_its_own(alone, name, spins):
     term = alone(lambda calc: OneCentre(calc.atoms, find_functional("PE"), None), name, spins=spins)
@@ -75,6 +76,7 @@ def test_term_of_all_atoms_is_the_derivative_and_has_no_force_of_its_own(alone, 
     assert not term.assert_forces_are_the_derivative().any()
 
 
+@pytest.mark.fast("O-*", "Si-1-PE", "Si-1-*", "Fe-1-*")
 @pytest.mark.parametrize("functional", ["PW92", "PE"])
 @pytest.mark.parametrize("spins", [1, 2])
 @pytest.mark.parametrize("symbol", ["O", "Si", "Fe"])
@@ -121,6 +123,7 @@ def test_atoms_are_independent(setup):
     np.testing.assert_allclose(together.dH_saij, alone, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("functional", ["PW92", "PE"])
 def test_species_that_are_worked_on_together_are_independent(setup, functional, monkeypatch):
     """The same energies and Hamiltonians as alone, in one batch and in batches that cut a species."""
@@ -142,6 +145,7 @@ def test_batches_hold_every_atom_once_and_are_full_but_for_the_last():
     assert found == [(n, a) for n, count in enumerate([3, 0, 7, 1]) for a in range(count)]
 
 
+@pytest.mark.fast("turn_vv1-O", "turn_vv3-O", "turn_vv0-Fe")
 @pytest.mark.parametrize("symbol", ["O", "Fe"])
 @pytest.mark.parametrize("turn_vv", [QUARTER_TURN, THIRD_TURN, -np.eye(3), THIRD_TURN @ QUARTER_TURN])
 def test_cubic_operations_leave_the_energy_unchanged(setup, symbol, turn_vv):
@@ -151,6 +155,7 @@ def test_cubic_operations_leave_the_energy_unchanged(setup, symbol, turn_vv):
     assert total(solved(onsite, moved)) == pytest.approx(total(solved(onsite, start)), abs=1e-10)
 
 
+@pytest.mark.fast("O-1e-06")
 @pytest.mark.parametrize(("symbol", "limit_meV"), [("O", 1e-6), ("Si", 1e-5), ("Fe", 1e-4)])
 def test_any_rotation_leaves_the_energy_within_the_error_of_the_angular_mesh(setup, random_rotation, symbol, limit_meV):
     """Electrostatics are exact; xc is as good as the Lebedev rule, here for strongly distorted atoms."""

@@ -44,6 +44,7 @@ def random_change(calc, density, seed):
     return change_sg * float(density.density_sg[:, 0].real.mean())
 
 
+@pytest.mark.fast("sic_bent-*", "si_bent-*-1", "fe_bent-*-2-2")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_local_potential_is_the_derivative_with_respect_to_the_density(case, seed):
     calc, density, potential = case
@@ -55,6 +56,7 @@ def test_local_potential_is_the_derivative_with_respect_to_the_density(case, see
     assert difference == pytest.approx(slope, rel=1e-5, abs=1e-8)
 
 
+@pytest.mark.fast("sic_bent-*-1", "si_bent-*-2")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_one_centre_hamiltonian_is_the_derivative_with_respect_to_occupancies(case, seed):
     """With the compensation charges, whose moments depend on D and which feel the Hartree potential of everything."""
@@ -91,6 +93,7 @@ def test_equal_spins_feel_the_unpolarised_potential(crystal, calculation, distur
         np.testing.assert_allclose(pair.dH_sx[spin], single.dH_sx[0], atol=1e-6)
 
 
+@pytest.mark.fast("si_bent-*", "sic_bent-*")
 def test_the_last_two_potentials_are_kept_and_no_other(case):
     """Of input and output: forces and stress ask for both."""
     calc, density, _ = case

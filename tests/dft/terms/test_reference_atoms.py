@@ -22,6 +22,7 @@ SOME = "PE", "AM", "B3", "CA"
 """A gradient, one from uniform gases, a combination and a local one; others are slow."""
 
 
+@pytest.mark.fast("PE")
 @pytest.mark.parametrize(
     "functional",
     [pytest.param(f, id=f.tag, marks=() if f.tag in SOME else pytest.mark.slow) for f in OFFERED],

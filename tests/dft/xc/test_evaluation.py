@@ -58,6 +58,7 @@ def test_parts_agree_with_libxc(name, spins, libxc, points):
         assert np.all(np.abs(ours - theirs) <= tolerance * size + 1e-18)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spins", [1, 2])
 def test_any_exchange_goes_with_any_correlation(spins, points):
     values = {name: torch.tensor(array) for name, array in zip(("density", "sigma"), points(spins), strict=True)}
@@ -72,6 +73,7 @@ def test_any_exchange_goes_with_any_correlation(spins, points):
             torch.testing.assert_close(slope, expected, rtol=1e-9, atol=1e-18)
 
 
+@pytest.mark.fast("B5-EXACT-*", "RE-*", "91-LIBXC-*", "B3-EXACT-*", "CA-*", "PW92-*")
 @pytest.mark.parametrize(("name", "table"), covering(NAMES, ("polarised.csv", "unpolarised.csv"), together=1))
 def test_energy_and_derivatives_agree_with_the_table_of_libxc_values(name, table, tables):
     with open(tables / table, newline="") as file:
@@ -122,6 +124,7 @@ def test_exchanging_the_spins_exchanges_the_derivatives(name, points):
     np.testing.assert_allclose(other[2][::-1], one[2], rtol=1e-12, atol=1e-14 * np.abs(one[2]).max())
 
 
+@pytest.mark.fast("CA-2", "PE-EXACT-2", "91-LIBXC-2", "PS-2", "B3-EXACT-1")
 @pytest.mark.parametrize(("name", "spins"), covering(NAMES, (2, 1), together=1))
 def test_second_derivatives_are_those_of_the_first(name, spins):
     """fxc by automatic differentiation against finite differences of the first derivatives."""

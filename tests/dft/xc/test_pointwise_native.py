@@ -47,6 +47,18 @@ def assert_same(found: Evaluation, wanted: Evaluation):
         assert not one.numel() or (one - other).abs().max() <= 1e-13 * other.abs().max()
 
 
+@pytest.mark.fast(
+    "compiled loop-91-LIBXC-2",
+    "compiled loop-AM-EXACT-2",
+    "compiled loop-PE-EXACT-2",
+    "compiled loop-PS-2",
+    "compiled loop-*-1",
+    "plain-RP-2",
+    "plain-B3-2",
+    "plain-PS-2",
+    "plain-PE-EXACT-2",
+    "plain-91-2",
+)
 @pytest.mark.parametrize(("name", "spins"), covering(FUNCTIONALS, (2, 1), together=1))
 def test_both_ways_agree_with_all_points_at_once(way, name, spins):
     functional = find_functional(name)

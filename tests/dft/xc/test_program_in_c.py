@@ -79,6 +79,7 @@ def test_channels_may_be_moved_about():
     assert_same(pointwise_native.evaluate(moved, [values()]), moved(values()))
 
 
+@pytest.mark.slow
 def test_every_operation_has_a_formula():
     tried = set()
     for names, formula in FORMULAS.items():
@@ -93,6 +94,7 @@ def test_functions_are_declared_for_processors():
     assert all(f"double {name}(double)" in PRELUDE for name in FUNCTIONS)
 
 
+@pytest.mark.fast("pow", "add sub*", "gt ge*", "exp exp2*", "clamp", "erf erfc")
 @pytest.mark.parametrize("names", FORMULAS)
 def test_the_compiled_loop_computes_what_pytorch_does(names):
     if compiler() is None:
@@ -123,6 +125,7 @@ def assert_numbers_that_are_none_stay_so(evaluate, device):
         assert found_x.isnan().tolist() == wanted_x.isnan().tolist(), i
 
 
+@pytest.mark.slow
 def test_what_is_no_number_stays_so_in_the_loop():
     if compiler() is None:
         pytest.skip("no gcc here: functionals are not compiled")

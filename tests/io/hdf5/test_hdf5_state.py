@@ -235,6 +235,7 @@ def test_what_hdf5_allows_and_a_state_never_holds_is_refused(tmp_path, change):
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.fast("20000")
 @pytest.mark.parametrize("limit", [1000, 20_000, 300_000])
 def test_full_disk_leaves_the_old_state_and_says_so(tmp_path, limit):
     """A true failure while HDF5 writes or closes, by a limit on file sizes."""

@@ -104,6 +104,7 @@ def test_missing_sets_are_explained(tmp_path):
         choose_dataset("Si", folders=(tmp_path / "nowhere",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("functional", ["PBE", "LDA", "RPBE", "revPBE"])
 def test_every_set_has_cutoffs_by_checksum(functional):
     for entry in list_datasets(functional):

@@ -32,6 +32,7 @@ def damage(repository):
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "count", "checked"), [(0, 2, 1), pytest.param(2, 28, 9, marks=pytest.mark.slow)])
 def test_damaged_files_of_every_kind_are_read_or_refused(repository, tmp_path, first, count, checked):
     """A small share of `python benchmarks/robustness/mutate.py`, in this process."""

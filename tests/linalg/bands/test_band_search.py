@@ -35,6 +35,7 @@ def solved(solver, operator, x_knx, rounds, **options):
     return result, total
 
 
+@pytest.mark.fast("dtype0-conjugate", "dtype1-rmm_diis")
 @SOLVERS
 @DTYPES
 def test_lowest_pairs_of_plane_waves_equal_dense(plane_waves, random_tensor, solver, dtype):

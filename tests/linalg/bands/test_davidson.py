@@ -22,6 +22,7 @@ def check_pairs(operator, result, exact_eig_kn, eig_limit, gram_limit=1e-12):
     torch.testing.assert_close(inner(result.vectors_knx, sx), unit, atol=gram_limit, rtol=0)
 
 
+@pytest.mark.fast("dtype1-2", "dtype1-5", "dtype0-3")
 @pytest.mark.parametrize("max_space", [2, 3, 5])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 def test_lowest_pairs_of_random_pencils_equal_dense(random_pencil, random_tensor, dtype, max_space):
@@ -42,6 +43,7 @@ def test_single_precision_reaches_its_accuracy(random_pencil, random_tensor):
     check_pairs(single, result, exact.eig_kn, 3e-5, gram_limit=3e-6)
 
 
+@pytest.mark.fast("dtype0")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 def test_plane_waves_converge_fast_from_bare_waves(plane_waves, random_tensor, dtype):
     """Ten expansions from single plane waves gain six digits of the eigenvalues."""
@@ -123,6 +125,7 @@ def test_degenerate_levels_are_all_found(random_tensor):
     check_pairs(pencil, result, level[:8].expand(2, 8), 1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     copies=st.lists(st.integers(0, 4), min_size=5, max_size=5),
@@ -224,6 +227,7 @@ def lowest(count, block):
     return (torch.arange(block) < count).unsqueeze(0)
 
 
+@pytest.mark.fast("16")
 @pytest.mark.parametrize("block", [4, 8, 16])
 def test_in_three_blocks_it_is_lobpcg(block):
     """In a space of 3 n, at most 2 % more products than a LOBPCG that keeps [X, P] orthonormal: 334, 459, 620."""

@@ -85,6 +85,7 @@ def test_the_plain_twin_multiplies_and_takes_out_in_double(dtype, monkeypatch):
     torch.testing.assert_close(d, basis.to(wide).conj() @ w.to(wide).T, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 def test_equal_arguments_give_equal_bits(device):
     """On a processor for every number of threads, too."""

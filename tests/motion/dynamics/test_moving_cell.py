@@ -82,6 +82,7 @@ def test_the_cell_is_strained_but_not_turned(cell):
     assert off_diagonal < 1e-13 if cell == "isotropic" else off_diagonal > 1e-4
 
 
+@pytest.mark.slow
 def test_cell_of_parrinello_and_rahman_is_reversible_without_baths():
     crystal = ElasticCrystal()
     settings = replace(CELLS["parrinello-rahman"], friction=(0.0,), cell_friction=0.0, steps=300)
@@ -116,6 +117,7 @@ def test_velocities_of_atoms_and_cell_are_all_that_a_run_without_baths_goes_on_f
         assert np.abs(turned_vv @ turned_vv.T - np.eye(3)).max() < 1e-12
 
 
+@pytest.mark.fast("isotropic-2.0")
 @pytest.mark.parametrize(("cell", "factor"), [("parrinello-rahman", 4.0), ("full", 2.0), ("isotropic", 2.0)])
 def test_error_of_the_conserved_quantity_falls_with_the_step(cell, factor):
     """With its square for a cell with a mass; random scaling has a bounded part M δ |dE/dε|² / 4 of first order."""
@@ -157,6 +159,7 @@ def test_run_stops_before_the_cell_collapses_and_without_stress():
     assert mover.told == 0 and "no stress" in mover.status
 
 
+@pytest.mark.fast("chain", "parrinello-rahman")
 @pytest.mark.parametrize("cell", [*CELLS, "chain"])
 def test_the_conserved_quantity_stays_when_the_wanted_temperature_changes(cell):
     chain = {"thermostat": "nose-hoover", "thermostat_time": 20.0, "chain_length": 3}

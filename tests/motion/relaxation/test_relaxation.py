@@ -35,6 +35,7 @@ def test_gradient_is_the_derivative_of_the_energy_by_atoms_and_strain():
     assert gradient @ direction == pytest.approx(slope, rel=1e-6)
 
 
+@pytest.mark.fast("start0-*", "start3-*", "start4-*", "start6-*")
 @pytest.mark.parametrize(("start", "isif", "most"), [
     (cluster(4), 2, 20), (cluster(7), 2, 20), (cluster(8), 2, 28), (crystal(rattle=0.3), 2, 12),
     (crystal(rattle=0.2, strain=0.1), 3, 16), (crystal(4.5, strain=0.05), 3, 18), (crystal(3.6), 7, 10),
@@ -50,6 +51,7 @@ def test_few_points_lead_to_a_minimum(start, isif, most):
         assert np.abs(point.stress_vv).max() < 0.5 / 1602
 
 
+@pytest.mark.fast("settings0-16", "settings2-45")
 @pytest.mark.parametrize(("settings", "most"), [
     ({"method": "diis"}, 16), ({"method": "damped"}, 80), ({"method": "damped", "smass": 0.4}, 45),
     ({"method": "damped", "smass": 2.0}, 45),
@@ -63,6 +65,7 @@ def test_other_methods_find_the_same_minimum(settings, most):
     assert found[-1][0].free_energy == pytest.approx(best.free_energy, abs=1e-4)
 
 
+@pytest.mark.fast("0", "2", "3", "5", "7", "8")
 @pytest.mark.parametrize("isif", ISIF)
 def test_isif_says_what_moves(isif):
     start = crystal(4.2, rattle=0.1, strain=0.08)
@@ -125,6 +128,7 @@ def test_pressure_is_what_the_stress_becomes():
     assert relax.finished and np.allclose(last.stress_vv, -pressure * np.eye(3), atol=0.5 / 1602)
 
 
+@pytest.mark.fast("0.003")
 @pytest.mark.parametrize("noise", [0.003, 0.008, 0.03])
 def test_noise_of_the_size_told_ends(noise):
     relax = mover(crystal(rattle=0.3), most_points=80)
@@ -186,6 +190,7 @@ def test_an_energy_criterion_ends_where_the_energy_stays():
     assert relax.finished and abs(energies[-1] - energies[-2]) < 1e-3 <= abs(energies[-2] - energies[-3])
 
 
+@pytest.mark.slow
 def test_without_a_criterion_all_points_are_used():
     relax = mover(crystal(rattle=0.1), force_tolerance=None, most_points=15)
     assert len(drive(relax, Pairwise())) == 15 and relax.ask() is None and not relax.finished
@@ -233,6 +238,7 @@ def test_a_molecule_turns_without_growing():
     assert max(lengths) < 2.6 and (last[1] - last[0])[2] == pytest.approx(2.41, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_cell_under_stress_is_not_left_because_forces_vanish_by_symmetry():
     """FCC far from its lattice constant: forces are zero in every point, and known to some error."""
     surface = Pairwise()
@@ -263,6 +269,7 @@ def only_plain(value):
     return value is None or isinstance(value, np.ndarray | float | int | str)
 
 
+@pytest.mark.fast("*damped', 'smass'*-2", "{}-6")
 @pytest.mark.parametrize(
     ("settings", "stop"),
     covering(({}, {"method": "diis"}, {"method": "damped", "smass": 0.4}, {"method": "damped"}), (6, 1, 2), together=1),

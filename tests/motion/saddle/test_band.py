@@ -49,6 +49,7 @@ def saddle():
     return report.energies.energy_x[1] - report.energies.energy_x[0]
 
 
+@pytest.mark.fast("False-diis*", "True-quick-min*")
 @pytest.mark.parametrize(("method", "pace", "most"), [("diis", 1.0, 15), ("quick-min", 0.2, 60)])
 @pytest.mark.parametrize("climb", [True, False])
 def test_a_hop_has_the_barrier_of_its_symmetric_saddle_point(saddle, method, pace, most, climb):
@@ -60,6 +61,7 @@ def test_a_hop_has_the_barrier_of_its_symmetric_saddle_point(saddle, method, pac
     assert report.largest <= 0.01
 
 
+@pytest.mark.slow
 def test_an_even_number_of_images_climbs_to_the_saddle_point_between_them(saddle):
     first, last = crystal_with_vacancy()
     rest = drive(band_between(first, last, images=4, climb=False, force_tolerance=0.01), Pairwise())
@@ -112,6 +114,7 @@ def test_points_that_do_not_converge_shorten_the_step_and_then_end_the_search():
     assert band.ended and not band.finished and band.status.startswith("given up")
 
 
+@pytest.mark.slow
 def test_steps_run_out_and_a_band_that_is_not_to_move_is_computed_once():
     first, last = crystal_with_vacancy()
     band = band_between(first, last, most_points=2, force_tolerance=1e-6)

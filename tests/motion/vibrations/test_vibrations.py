@@ -46,6 +46,7 @@ def test_supercell_of_a_chain_folds_its_dispersion():
     assert np.allclose(result.modes.thz_n[:6], np.sort([*expected, 0])[::-1][:6], atol=1e-5)
 
 
+@pytest.mark.fast("2-crystal0", "1-crystal2", "4-crystal0", "1-crystal1")
 @pytest.mark.parametrize("crystal", [diamond(5.43), repeated(diamond(5.43), (2, 2, 2)), hcp(2.5, 1.6)])
 @pytest.mark.parametrize("samples", [1, 2, 4])
 def test_inequivalent_displacements_give_what_all_give(crystal, samples):

@@ -66,6 +66,7 @@ def test_dimension_with_limits_per_species_is_that_of_the_basis():
         count(space)
 
 
+@pytest.mark.slow
 def test_parts_of_a_space_tell_that_it_is_too_large():
     space = no_core_space(3, 3, 8, 0)
     states = dimension(space)
@@ -77,6 +78,7 @@ def test_a_space_without_states_is_counted_as_empty():
     assert count(no_core_space(2, 2, 0, 2)).dimension == 0
 
 
+@pytest.mark.fast("25Mg")
 @pytest.mark.parametrize(
     ("protons", "neutrons", "twice_M"), [(4, 5, 1), (3, 8, 1), (0, 9, 1)], ids=["25Mg", "27Na", "25O"]
 )
@@ -95,6 +97,7 @@ def test_holes_are_counted_like_particles():
     assert count(few) == count(many) and count(few).dimension == 640
 
 
+@pytest.mark.slow
 def test_nearly_full_shells_are_counted_at_once():
     """134Te outside 100Sn has one neutron determinant, 128Xe more states than a 64-bit sum of series could hold."""
     shell = Orbitals(np.array([0, 0, 1, 1, 2]), np.array([5, 4, 2, 2, 0]), np.array([11, 7, 5, 3, 1]))

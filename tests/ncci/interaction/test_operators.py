@@ -37,6 +37,7 @@ def test_closed_form_of_r_squared_is_its_radial_integral():
     np.testing.assert_allclose(r_squared(3, 12), found, atol=1e-10)
 
 
+@pytest.mark.fast("pn")
 @pytest.mark.parametrize("kind", SPECIES)
 def test_kinetic_energy_of_pairs_is_that_of_the_relative_motion(space, kind):
     """Brackets and products p_i.p_j are two ways to (p_i - p_j)^2."""
@@ -48,6 +49,7 @@ def test_kinetic_energy_of_pairs_is_that_of_the_relative_motion(space, kind):
         np.testing.assert_allclose(matrix, other.matrices[kind][key], atol=1e-11)
 
 
+@pytest.mark.fast("pp")
 @pytest.mark.parametrize("kind", SPECIES)
 def test_distances_of_pairs_are_those_of_the_relative_motion(space, kind):
     hw = 17.0
@@ -97,6 +99,7 @@ def test_coulomb_scales_with_the_root_of_the_oscillator_energy(space):
     assert abs(coulomb(space, 10.0).matrices["pn"][1, 0]).max() == 0.0
 
 
+@pytest.mark.fast("2-2-2-*")
 @pytest.mark.parametrize(
     ("protons", "neutrons", "nmax", "twice_m", "energy"), [(1, 2, 4, 1, -6.9736), (2, 2, 2, 0, None)]
 )

@@ -27,6 +27,7 @@ def lithium(tmp_path_factory):
     return run_case(read_cases(path)[0])
 
 
+@pytest.mark.slow
 def test_radii_of_pairs_are_those_of_relative_coordinates(lithium):
     """r_ij^2 as a local potential through brackets, beside r_i^2 + r_j^2 - 2 r_i.r_j."""
     relative = local(lambda s, l, r: r**2, 20.0, 8, all_waves(8))

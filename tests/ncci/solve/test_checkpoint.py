@@ -26,6 +26,7 @@ def operator(size=120):
     return StandardMatrix(a + a.T)
 
 
+@pytest.mark.fast("dtype1-2", "dtype0-11")
 @pytest.mark.parametrize("stop", [2, 11, 30])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_lanczos_continues(tmp_path, stop, dtype):
@@ -47,6 +48,7 @@ def test_lanczos_continues(tmp_path, stop, dtype):
     assert len(list((tmp_path / "c").glob("vector-*"))) == state.filled + state.pending
 
 
+@pytest.mark.fast("5-dtype1-2", "3-dtype2-9", "3-dtype0-0")
 @pytest.mark.parametrize("stop", [0, 1, 2, 9])
 @pytest.mark.parametrize(("max_space", "dtype"), [(3, torch.float64), (5, torch.float64), (3, torch.float32)])
 def test_davidson_continues(tmp_path, stop, max_space, dtype):
@@ -98,6 +100,7 @@ def test_a_checkpoint_of_an_older_version_is_continued_to_the_same_bits(tmp_path
     assert torch.equal(again.eig_kn, whole.eig_kn) and torch.equal(again.vectors_knx, whole.vectors_knx)
 
 
+@pytest.mark.slow
 def test_one_that_had_restarted_is_refused_as_what_it_is(tmp_path):
     checkpoint = Checkpoint(tmp_path / "c", {"title": "a"})
     plan = LanczosPlan(wanted=3, products=60, fixed=True, space=16)
@@ -150,6 +153,8 @@ def test_a_vector_that_was_changed_is_found(tmp_path):
 STRANGE = (None, -1, 1e300, float("nan"), "word", [], {}, np.zeros(0), np.zeros((2, 2)), np.array(["a"]), 2**40)
 
 
+@pytest.mark.slow
+@pytest.mark.fast("_lanczos")
 @pytest.mark.parametrize("make", [_lanczos, _davidson])
 def test_edits_with_checksums_that_fit_are_input_errors(tmp_path, make):
     """Parts of `state.h5`, replaced or removed: the solver goes on, or says what is wrong."""

@@ -96,6 +96,7 @@ def again(case, folder, **options):
     return len(steps), "\n".join(lines), result
 
 
+@pytest.mark.fast("lobpcg")
 @pytest.mark.parametrize("method", ["lanczos", "lobpcg"])
 def test_states_survive_a_stop_during_observables_to_the_last_bit(tmp_path, stopped, method):
     case = of(tmp_path, f'method = "{method}"\n')
@@ -110,6 +111,7 @@ def test_states_survive_a_stop_during_observables_to_the_last_bit(tmp_path, stop
         assert np.array_equal(getattr(result.levels, name), getattr(whole.levels, name))
 
 
+@pytest.mark.slow
 def test_a_run_that_asks_for_more_goes_on_with_the_solver(tmp_path, stopped):
     stopped(of(tmp_path, "tolerance = 1e-3\n"), tmp_path / "c")
     finer = of(tmp_path, "tolerance = 1e-9\n")
@@ -124,6 +126,7 @@ def test_states_of_another_case_are_refused(tmp_path, stopped):
         run_case(replace(case, states=1), checkpoint=tmp_path / "c")
 
 
+@pytest.mark.slow
 def test_damaged_states_are_refused_in_words(tmp_path, stopped):
     case = of(tmp_path)
     stopped(case, tmp_path / "c")
@@ -142,6 +145,7 @@ def test_damaged_states_are_refused_in_words(tmp_path, stopped):
         run_case(case, checkpoint=tmp_path / "c")
 
 
+@pytest.mark.fast("2")
 @pytest.mark.parametrize("parts", range(len(PARTS)))
 def test_each_part_of_the_observables_survives_a_stop_to_the_last_bit(tmp_path, stopped, computed, whole, parts):
     case = of(tmp_path, keys=ALL)
@@ -188,6 +192,7 @@ def test_a_killed_run_goes_on_with_the_observables_that_it_lacks(tmp_path):
     assert np.array_equal(levels.transitions["M1"], wanted.transitions["M1"], equal_nan=True)
 
 
+@pytest.mark.slow
 def test_damaged_observables_are_refused_in_words_and_those_of_other_states_not_taken(tmp_path, stopped, computed):
     case = of(tmp_path, keys=ALL)
     stopped(case, tmp_path / "c", 5)

@@ -40,6 +40,7 @@ def test_dense_matrix_has_these_pairs(hamiltonian, exact):
     torch.testing.assert_close(h_bb.diagonal(), hamiltonian.diagonal_s)
 
 
+@pytest.mark.fast("pairs-3", "csb-6", "dense-6")
 @pytest.mark.parametrize("max_space", [3, 6])
 def test_davidson_finds_the_lowest_states(hamiltonian, exact, max_space):
     start = starts(6, BASIS.dimension)
@@ -53,6 +54,7 @@ def test_lanczos_finds_the_lowest_states(hamiltonian, exact):
     assert found.converged_kn.all() and torch.allclose(found.eig_kn, exact.eig_kn, atol=1e-10)
 
 
+@pytest.mark.fast("dense-*", "csb-rmm_diis")
 @pytest.mark.parametrize(
     "solver",
     [partial(rmm_diis, steps=8), partial(conjugate, steps=6), partial(damped, time=1.0, steps=6), chebyshev],

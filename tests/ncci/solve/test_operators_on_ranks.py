@@ -76,6 +76,7 @@ def serial():
     return product
 
 
+@pytest.mark.fast("gloo 2-3H Nmax 4", "gloo 3-valence")
 @pytest.mark.ranks
 @pytest.mark.parametrize(("pool", "name"), covering(POOLS, SPACES, fast=is_small))
 def test_the_product_is_that_of_one_rank(ranks, serial, pool, name):
@@ -87,6 +88,7 @@ def test_the_product_is_that_of_one_rank(ranks, serial, pool, name):
         assert min(steps) > 0
 
 
+@pytest.mark.fast("gloo 2-3H Nmax 4", "gloo 3-valence")
 @pytest.mark.ranks
 @pytest.mark.parametrize(("pool", "name"), covering(TRIANGLES, SPACES, fast=is_small))
 def test_the_product_with_stored_blocks_is_that_of_one_rank(ranks, serial, pool, name):
@@ -99,6 +101,7 @@ def test_the_product_with_stored_blocks_is_that_of_one_rank(ranks, serial, pool,
         assert sum(stored) == nonzeros
 
 
+@pytest.mark.fast("6Li Nmax 2")
 @pytest.mark.parametrize("name", SMALL)
 def test_one_rank_by_the_code_of_many_makes_the_same_product(serial, name):
     for dtype, count in ((torch.float64, 3), (torch.float32, 1)):
@@ -117,6 +120,7 @@ def own_product_by(world, name, dtype, scheme):
     return found, {steps.home.comm.transport, steps.row.comm.transport} - {"serial"}, simple
 
 
+@pytest.mark.fast("gloo-2-*", "mpi-2-*", "p2p-2-*")
 @pytest.mark.ranks
 @pytest.mark.parametrize(
     ("scheme", "size", "names"),
@@ -145,6 +149,7 @@ def in_layout(world, name, layout):
     return operator.first(x_nb[None, :, operator.segments.own])[0].numpy(), operator.shared.about
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_both_layouts_of_three_ranks_make_the_same_product(ranks, serial):
     spread = {}
@@ -190,6 +195,7 @@ def test_a_product_on_the_triangle_sends_nothing_but_the_four_steps(ranks, size)
         assert sent == wanted
 
 
+@pytest.mark.slow
 def test_shares_add_up_to_the_dense_matrix_and_split_the_work():
     basis = no_core_basis(2, 2, 4, 0)
     pairs, x_nb = random_pairs(basis), random_vectors(2, basis.dimension)
@@ -212,6 +218,8 @@ def lanczos_coefficients(world, name, dtype, block):
     return states[-1].projected_mm.numpy(), found.eig_kn.numpy()
 
 
+@pytest.mark.slow
+@pytest.mark.fast("2-torch.float64-*")
 @pytest.mark.ranks
 @pytest.mark.parametrize(
     ("size", "dtype", "problems"),
@@ -239,6 +247,7 @@ def lobpcg_energies(world, dtype):
     return found.eig_kn.numpy(), found.converged_kn.numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_lobpcg_finds_the_states_of_one_rank(ranks):
     wanted, converged = lobpcg_energies(Runtime().world, torch.float64)

@@ -26,6 +26,7 @@ SPACES = {
 """Protons, neutrons, Nmax, 2M -> MFDn's numnonzero where the reference table has it."""
 
 
+@pytest.mark.fast("3 3 2 0-16", "1 2 4 1-5", "2 1 3 1-5")
 @pytest.mark.parametrize(
     ("numbers", "bits"),
     covering(SPACES, (5, 16), together=1, fast=lambda numbers, bits: (bits == 5) == (sum(numbers[:2]) < 5)),
@@ -42,6 +43,7 @@ def test_csb_equals_dense_and_has_the_nonzeros_of_mfdn(numbers, bits):
         assert torch.allclose(found, wanted, rtol=0, atol=1e-12 * wanted.abs().max())
 
 
+@pytest.mark.fast("16")
 @pytest.mark.parametrize("bits", [5, 16])
 def test_scipy_makes_the_product_without_a_compiler(monkeypatch, bits):
     monkeypatch.setattr(csb_part, "product_kernel", lambda *words: None)
@@ -54,6 +56,7 @@ def test_scipy_makes_the_product_without_a_compiler(monkeypatch, bits):
         assert torch.allclose(matrix.apply(x_nb), wanted, rtol=0, atol=1e-12 * wanted.abs().max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("numbers", "nonzeros"), [
     pytest.param((3, 3, 4, 0), 2_081_236, marks=pytest.mark.slow), ((6, 6, 2, 0), 1_697_935),
 ])  # fmt: skip
@@ -75,6 +78,7 @@ def test_csb_equals_dense_in_a_valence_space():
     assert torch.allclose(csb_hamiltonian(basis, pairs, bits=4).apply(x_nb), wanted, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_blocks_do_not_depend_on_how_they_are_built():
     basis = no_core_basis(3, 3, 2, 0)
     entries = Entries(basis, random_pairs(basis), torch.float64)
@@ -97,6 +101,7 @@ def test_blocks_are_the_same_without_a_compiler(monkeypatch):
         assert torch.equal(getattr(found, name), getattr(wanted, name)), name
 
 
+@pytest.mark.slow
 def test_threads_change_nothing():
     basis = no_core_basis(3, 3, 4, 0)
     pairs = random_pairs(basis)
@@ -123,6 +128,7 @@ def test_places_are_below_the_diagonal_and_ordered_in_every_block():
         assert (row > column).all() and (torch.diff(row * 1000 + column) > 0).all()
 
 
+@pytest.mark.slow
 def test_single_precision_takes_eight_bytes_for_a_nonzero():
     basis = no_core_basis(3, 3, 4, 0)
     pairs = random_pairs(basis)

@@ -25,6 +25,7 @@ def space(request):
     return basis, Entries(basis, pairs, torch.float64), h_bb
 
 
+@pytest.mark.fast("(3, 4, 1, 1)-14-False", "(3, 3, 2, 2)-14-False")
 @pytest.mark.parametrize(("bits", "compiled"), covering((8, 14), (True, False), together=1))
 def test_rectangles_are_those_of_the_whole_matrix(space, monkeypatch, bits, compiled):
     basis, entries, h_bb = space
@@ -53,6 +54,7 @@ def test_rectangles_are_those_of_the_whole_matrix(space, monkeypatch, bits, comp
     assert made == entries.count()
 
 
+@pytest.mark.fast("(3, 4, 1, 1)-*")
 @pytest.mark.parametrize(
     ("way", "count"), covering(("compiled", "threads", "scipy", "simple"), (3, 9, 1), together=1)
 )
@@ -81,6 +83,7 @@ def test_rectangles_behind_each_other_are_one_part(space, monkeypatch, way, coun
     assert part.nonzeros == sum(entries.within(one.rows, one.columns).count() for one in rectangles)
 
 
+@pytest.mark.fast("(1, 2, 4, 1)")
 def test_entries_are_counted_without_being_made(space):
     basis, entries, _ = space
     cuts = cut_evenly(basis.first_d, 3).tolist()
@@ -92,6 +95,7 @@ def test_entries_are_counted_without_being_made(space):
             assert inside.count() == made
 
 
+@pytest.mark.fast("(1, 2, 4, 1)-*")
 @pytest.mark.parametrize("most", [1, 3000, 10**9])
 def test_even_bands_have_about_as_many_entries(space, most):
     basis, entries, _ = space
@@ -116,6 +120,7 @@ def test_a_rectangle_makes_its_own_entries_only(space):
     assert 0 < inside.count() < entries.count()
 
 
+@pytest.mark.fast("(1, 2, 4, 1)-*")
 @pytest.mark.parametrize("count", [1, 3])
 def test_rows_and_columns_may_be_the_same_vectors_and_parts_of_longer_ones(space, count):
     basis, entries, h_bb = space

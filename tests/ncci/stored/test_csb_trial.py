@@ -49,6 +49,7 @@ def product_by_trial(world, pretended):
     return y_ns, found[0].seconds, operator.shared_about, world.trace.as_dict()["groups"]
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 @pytest.mark.parametrize("taken", but_slow((None, "triangle", "dealt"), None, "dealt"))
 def test_three_ranks_take_one_layout_and_make_the_product_of_one(ranks, taken):

@@ -82,6 +82,7 @@ def test_modules_are_loaded_once_and_ranks_are_children_of_the_parent(start, tmp
         assert loaded_itself == "False" and len(files.split(",")) == 4
 
 
+@pytest.mark.fast("that fails")
 @pytest.mark.parametrize(
     "body",
     ["if 'RANK' in os.environ and not os.path.exists('told'): open('told', 'w').close(); raise ImportError('no')",
@@ -95,12 +96,14 @@ def test_a_module_that_cannot_be_had_in_common_is_loaded_by_each_rank(start, tmp
     assert [found[4] for found in told(tmp_path)] == ["True"] * 3
 
 
+@pytest.mark.slow
 def test_a_system_that_lets_nobody_adopt_gets_a_python_for_each_rank(start, tmp_path):
     process = start("", "adopts nobody")
     _, err = process.communicate(timeout=LIMIT)
     assert (process.returncode, err) == (0, "") and len(loaders(tmp_path)) == 4
 
 
+@pytest.mark.slow
 def test_a_killed_loader_is_replaced(start, tmp_path):
     process = start("import time\nif not os.path.exists('once'): open('once', 'w').close(); time.sleep(600)")
     (number,) = loaders(tmp_path)
@@ -109,6 +112,7 @@ def test_a_killed_loader_is_replaced(start, tmp_path):
     assert (process.returncode, err) == (0, "") and len(loaders(tmp_path)) == 4
 
 
+@pytest.mark.fast("2")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_modules_are_loaded_ends_the_run(start, tmp_path, number):
     process = start("import time\ntime.sleep(600)")
@@ -127,6 +131,7 @@ def test_a_killed_parent_takes_the_loader_with_it(start, tmp_path):
     assert not still_there([loader])
 
 
+@pytest.mark.slow
 def test_threads_that_a_library_computes_with_begin_again_in_each_rank(start, tmp_path):
     count = "import numpy\ndef threads():\n    return len(os.listdir('/proc/self/task'))\n"
     (tmp_path / "counted.py").write_text(f"import os\n{count}a = numpy.ones((600, 600)); a @ a\nprint(threads())")

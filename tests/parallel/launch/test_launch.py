@@ -86,6 +86,7 @@ def test_all_ranks_do_their_work_and_rank_0_speaks(start, tmp_path):
     assert [(tmp_path / f"done{rank}").read_text() for rank in range(3)] == ["31"] * 3
 
 
+@pytest.mark.fast("forks")
 def test_ranks_meet_in_a_folder_that_is_theirs_alone_and_goes_with_them(start, tmp_path):
     process = start("""
         from pathlib import Path
@@ -101,12 +102,14 @@ def test_ranks_meet_in_a_folder_that_is_theirs_alone_and_goes_with_them(start, t
     assert process.returncode == 0 and mode == "0o700" and not Path(folder).exists(), err
 
 
+@pytest.mark.fast("forks")
 def test_first_exit_code_that_is_not_zero_is_that_of_the_run(start):
     process = start("ready()\nsys.exit(3 if rank == 1 else 0)")
     process.communicate(timeout=LIMIT)
     assert process.returncode == 3
 
 
+@pytest.mark.fast("forks")
 def test_killed_rank_is_named_and_the_others_end(start, tmp_path):
     process = start("ready()\ntime.sleep(600)")
     numbers = pids(tmp_path, 3)
@@ -116,6 +119,8 @@ def test_killed_rank_is_named_and_the_others_end(start, tmp_path):
     assert f"Rank 1 (process {numbers[1]}) was killed by SIGKILL; the other ranks have been stopped." in err
 
 
+@pytest.mark.slow
+@pytest.mark.fast("forks")
 def test_death_by_a_signal_counts_more_than_what_follows_from_it(start, tmp_path):
     process = start("""
         ready()
@@ -128,6 +133,7 @@ def test_death_by_a_signal_counts_more_than_what_follows_from_it(start, tmp_path
     assert process.returncode == 128 + signal.SIGSEGV and "Rank 2" in err and "SIGSEGV" in err
 
 
+@pytest.mark.fast("each-2", "forks-15")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_reach_every_rank_and_the_parent_waits(start, tmp_path, number):
     process = start("""
@@ -155,6 +161,7 @@ def wait_for(folder, name, ranks):
         time.sleep(0.02)
 
 
+@pytest.mark.fast("forks-*")
 @pytest.mark.parametrize("saved", ["", "Step 3 is saved."])
 def test_what_is_said_of_a_rank_that_a_signal_ended_is_true(start, tmp_path, saved):
     """A second Ctrl-C may come when the watchdog has gone and the files are there."""
@@ -170,6 +177,7 @@ def test_what_is_said_of_a_rank_that_a_signal_ended_is_true(start, tmp_path, sav
     assert process.returncode == 130 and ("nothing has been written" in err) == (not saved) and saved in err
 
 
+@pytest.mark.fast("forks")
 def test_third_interrupt_kills(start, tmp_path):
     process = start("""
         signal.signal(signal.SIGINT, lambda number, frame: open(f"heard{rank}", "w").close())
@@ -187,6 +195,7 @@ def test_third_interrupt_kills(start, tmp_path):
     assert process.returncode == 128 + signal.SIGKILL
 
 
+@pytest.mark.fast("each")
 def test_killed_parent_leaves_no_orphans(start, tmp_path):
     process = start("ready()\ntime.sleep(600)")
     numbers = pids(tmp_path, 3)

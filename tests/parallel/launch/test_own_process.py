@@ -32,6 +32,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc is told to keep memory")
 def test_arrays_made_again_cost_no_page_faults():
     faults = {

@@ -141,6 +141,7 @@ with init_ranks(launch, prepare):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 @pytest.mark.parametrize("late", but_slow((1, 2), 2))
 def test_an_error_that_all_ranks_meet_is_nobodys_however_late_one_comes(tmp_path, late):

@@ -135,11 +135,13 @@ def test_a_run_that_ends_well_ends_quietly(start):
     assert (codes, said) == ([0, 0, 0], ["", "", ""])
 
 
+@pytest.mark.slow
 def test_ranks_may_end_at_different_times(start):
     codes, said = start("step(1)\ntime.sleep(0.5 * (rank if rank else 4))").end()
     assert (codes, said) == ([0, 0, 0], ["", "", ""])
 
 
+@pytest.mark.fast("2")
 @pytest.mark.parametrize("dead", [0, 2])
 def test_killed_rank_ends_the_others_and_is_named_once(start, dead):
     ranks = start(ENDLESS)
@@ -215,6 +217,7 @@ def test_rank_that_comes_when_all_is_decided_hears_the_reason(start):
     assert codes == [2, 2, 2] and "Rank 1" in said[0] and said[1:] == ["", ""], said
 
 
+@pytest.mark.slow
 def test_broken_connections_of_the_others_do_not_hide_who_failed(start):
     codes, said = start("""
         step(1)
@@ -231,6 +234,7 @@ def test_broken_connections_of_the_others_do_not_hide_who_failed(start):
     assert codes == [1, 1, 1] and "Rank 2" in said[0] and "illegal memory access" in said[0] and "echo" not in said[0]
 
 
+@pytest.mark.fast("0-2", "1-15")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("asked", [0, 1])
 def test_signal_to_one_rank_stops_all_after_the_same_step(start, number, asked):
@@ -244,6 +248,7 @@ def test_signal_to_one_rank_stops_all_after_the_same_step(start, number, asked):
     assert f"by {int(number)}" in said[1]
 
 
+@pytest.mark.slow
 def test_step_that_takes_too_long_is_cut_and_the_last_one_saved(start, tmp_path):
     ranks = start("""
         watchdog.rescue = save
@@ -260,6 +265,7 @@ def test_step_that_takes_too_long_is_cut_and_the_last_one_saved(start, tmp_path)
     assert "the last finished step is saved" in said[0] and said[1:] == ["", ""]
 
 
+@pytest.mark.slow
 def test_second_signal_does_not_wait(start):
     ranks = start("watchdog.rescue = save\nstep(1)\nPath(f'waiting.{rank}').touch()\ntime.sleep(600)", GRACE="500")
     ranks.wait_for("waiting")
@@ -303,6 +309,7 @@ def test_a_suspended_rank_is_not_dead(start):
     assert ranks.end()[0] == [0, 0, 0]
 
 
+@pytest.mark.fast("a guess", "without an end")
 @pytest.mark.parametrize(
     "words",
     [

@@ -60,6 +60,7 @@ def test_every_part_of_a_run_is_there(seen):
     assert words.count("eigenwerk.h5") >= 1 and "no: " not in words
 
 
+@pytest.mark.slow
 def test_page_needs_nothing_from_elsewhere(seen):
     text = report(RunFolder(seen[0]))
     assert all(source.startswith(("#", "data:image/svg+xml;base64,")) for source in Outline(text).sources)
@@ -67,6 +68,7 @@ def test_page_needs_nothing_from_elsewhere(seen):
     assert "prefers-color-scheme: dark" in text and "@media print" in text
 
 
+@pytest.mark.slow
 def test_the_same_run_makes_the_same_pictures(seen):
     first, second = (Outline(report(RunFolder(seen[0]))).sources for _ in range(2))
     assert first == second and len(first) > 12
@@ -80,6 +82,7 @@ def test_a_run_that_did_not_converge_says_so_first_and_in_red(unconverged):
     assert text.index("NOT CONVERGED") < text.index("<section")
 
 
+@pytest.mark.slow
 def test_a_run_on_its_way_is_not_converged(copied):
     path = copied / "vasprun.xml"
     text = path.read_text()
@@ -88,6 +91,7 @@ def test_a_run_on_its_way_is_not_converged(copied):
     assert 'bad">\n<p class="">NOT CONVERGED: unfinished: step 3 of at most 60.' in report(RunFolder(copied))
 
 
+@pytest.mark.slow
 def test_atoms_that_are_not_at_rest_are_not_finished(copied):
     path = copied / "vasprun.xml"
     text = re.sub(r'(name="reached"> )T', r"\1F", path.read_text())
@@ -106,6 +110,7 @@ def test_files_of_other_runs_are_not_mixed_in(copied, unconverged):
     assert "ENCUT = 100 ! low" not in words
 
 
+@pytest.mark.slow
 def test_words_of_the_user_are_text_and_not_page(seen, tmp_path):
     shutil.copytree(seen[0], tmp_path / "run")
     path = tmp_path / "run" / "vasprun.xml"

@@ -17,8 +17,9 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.dft.settings.declared import setting_rows
 from eigenwerk.dft.settings.default_bands import fewest_bands
-from eigenwerk.dft.settings.parameters import Parameters, hubbard_words, method_title
+from eigenwerk.dft.settings.parameters import Parameters, method_title
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.problem import SEVERITIES, Problem
@@ -163,7 +164,7 @@ def _electrons(parameters: Parameters, inputs: Inputs) -> Document:
         "starting_moment": None if structure.magmom_a is None else float(structure.magmom_a.sum()),
         "fixed_moment": parameters.fixed_moment,
         "functional": method_title(parameters),
-        "hubbard": hubbard_words(parameters),
+        "words": [list(row) for row in setting_rows(parameters)],
         "smearing": parameters.ismear,
         "width": parameters.width * HARTREE_EV,
     }

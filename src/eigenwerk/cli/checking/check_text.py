@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from eigenwerk.dft.settings.parameters import filling_words
-from eigenwerk.shown import for_terminal
+from eigenwerk.shown import counted, for_terminal
 
 Document = dict[str, Any]
 Line = tuple[str, str]
@@ -128,16 +128,13 @@ def _symmetry(symmetry: Document | None) -> Iterator[Line]:
 def _kpoints(kpoints: Document | None) -> Iterator[Line]:
     if kpoints is None:
         return
-    yield _row("points", f"{kpoints['source']}: {_points(kpoints['full'])}, {kpoints['irreducible']} irreducible")
+    full = counted(kpoints["full"], "point")
+    yield _row("points", f"{kpoints['source']}: {full}, {kpoints['irreducible']} irreducible")
     shown = list(zip(kpoints["points"], kpoints["weights"], strict=True))[:SHOWN_POINTS]
     for number, (point, weight) in enumerate(shown, 1):
         yield _row(f"  {number}", "".join(f"{x:11.6f}" for x in point) + f"   weight {weight:.6f}")
     if kpoints["irreducible"] > SHOWN_POINTS:
         yield _row("", f"… and {kpoints['irreducible'] - SHOWN_POINTS} more", FAINT)
-
-
-def _points(count: int) -> str:
-    return f"{count} point{'s' if count != 1 else ''}"
 
 
 def _bands_besides(document: Document) -> Iterator[Line]:
@@ -146,7 +143,7 @@ def _bands_besides(document: Document) -> Iterator[Line]:
         source = document["restart"]["file"] or "superposed atoms"
         yield _row("density", f"that of {source} is kept; only bands are computed")
     for one in document["band_lists"]:
-        yield _row("bands besides", f"{one['source']}: {_points(one['points'])}, in the potential of the run")
+        yield _row("bands besides", f"{one['source']}: {counted(one['points'], 'point')}, in the potential of the run")
 
 
 def _motion(motion: Document | None, sizes: Document | None) -> Iterator[Line]:
@@ -175,8 +172,8 @@ def _electrons(electrons: Document | None, bands: Document | None) -> Iterator[L
     else:
         yield _row("spin", "none")
     yield _row("functional", electrons["functional"])
-    for words in electrons["hubbard"]:
-        yield _row("+U", words)
+    for label, words in electrons["words"]:
+        yield _row(label, words)
     yield _row("occupations", filling_words(electrons["smearing"], electrons["width"]))
     yield _row("bands", f"{bands['count']}, of which the electrons need {bands['needed']}")
 

@@ -4,9 +4,9 @@ from eigenwerk.cli.moving.words import points
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE, WAVE_FILE
 from eigenwerk.dft.inputs.steps.field_files import field_sizes, wants_wavecar
-from eigenwerk.dft.inputs.steps.motion import DIMER, DYNAMICS, PATH, RELAXATION, VIBRATIONS
-from eigenwerk.dft.inputs.steps.projections import kinds_of_l
-from eigenwerk.dft.inputs.tags_in_force import whole
+from eigenwerk.dft.settings.motion_kind import DIMER, DYNAMICS, PATH, RELAXATION, VIBRATIONS
+from eigenwerk.dft.settings.projection import kinds_of_l
+from eigenwerk.dft.settings.tags_in_force import whole
 from eigenwerk.io.vasp.output.weights.procar import bytes_of as procar_bytes
 from eigenwerk.io.vasp.output.weights.projections import columns
 from eigenwerk.io.vasp.wavecar import wavecar_bytes

@@ -13,6 +13,7 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.exchange_cost import FORCES, application_seconds, done_once, expected_applications
 from eigenwerk.dft.plan.plan import Plan
 from eigenwerk.io.vasp.elements import formula
+from eigenwerk.shown import counted
 from eigenwerk.units import HARTREE_EV
 
 Document = dict[str, Any]
@@ -88,16 +89,16 @@ def lines(found: Document) -> Iterator[Line]:
     yield f"{found['formula']}: {found['title']}", PLAIN
     spins = ", 2 spins" if sizes["spins"] == 2 else ""
     yield (
-        f"{_count(sizes['kpoints'], 'k-point')}{spins}, {sizes['bands']} bands, {sizes['plane_waves']} plane waves, "
-        f"{sizes['projectors']} projectors of {_count(sizes['atoms'], 'atom')}"
+        f"{counted(sizes['kpoints'], 'k-point')}{spins}, {sizes['bands']} bands, {sizes['plane_waves']} plane waves, "
+        f"{sizes['projectors']} projectors of {counted(sizes['atoms'], 'atom')}"
     ), PLAIN
     if found["fixed_density"]:
-        count = _count(found["fixed_density"], "k-point")
+        count = counted(found["fixed_density"], "k-point")
         yield f"bands of {count} in a fixed density, as many at a time; a step is one sweep over those", PLAIN
     if found["motion"]:
         yield _motion(found["motion"], plan["step"]["seconds"]), PLAIN
     for one in found["band_lists"]:
-        yield f"and, in the potential of the run, bands of {one['source']}: {_count(one['points'], 'k-point')}", PLAIN
+        yield f"and, in the potential of the run, bands of {one['source']}: {counted(one['points'], 'k-point')}", PLAIN
     yield from under_titles((
         (f"Layout on {plan['ranks']} x {plan['device']}", _layout(plan)),
         ("Memory of the fullest rank", _memory(plan)),
@@ -114,16 +115,16 @@ def _motion(motion: Document, seconds: float) -> str:
     count = motion["ionic_steps"]
     took = clock((steps_of_motion(motion["kind"], count) + FORCE_STEPS * count) * seconds)
     usual = f"{FIRST_STEPS} steps for the first, {SCF_STEPS[motion['kind']]} for each other (as measured)"
-    return f"{motion['kind']}: {most}{_count(count, 'ionic step')}; with {usual}, and forces, {took}"
+    return f"{motion['kind']}: {most}{counted(count, 'ionic step')}; with {usual}, and forces, {took}"
 
 
 def _layout(plan: Document) -> Iterator[Line]:
-    groups = f"{_count(plan['groups'], 'k-group')} of {_count(plan['points_of_a_group'], 'k-point')}"
-    yield f"  {groups}, {_count(plan['band_ranks'], 'band rank')} in each", PLAIN
+    groups = f"{counted(plan['groups'], 'k-group')} of {counted(plan['points_of_a_group'], 'k-point')}"
+    yield f"  {groups}, {counted(plan['band_ranks'], 'band rank')} in each", PLAIN
     if plan["balance"] < 0.995:
         yield f"  k-points do not share out evenly: {100 * plan['balance']:.0f} % of the groups' time is used", FAINT
     block = plan["block"]
-    yield f"  {_count(block['kpoints'], 'k-point')} solved together ({size(block['bytes'])} of orbitals)", PLAIN
+    yield f"  {counted(block['kpoints'], 'k-point')} solved together ({size(block['bytes'])} of orbitals)", PLAIN
 
 
 def _memory(plan: Document) -> Iterator[Line]:
@@ -174,11 +175,11 @@ def _verdict(found: Document) -> Line:
     if not found["fits"]:
         remedy = "Lower ENCUT, NBANDS or the number of k-points."
         if smallest is not None:
-            remedy = f"The smallest machine that does has {_count(smallest['ranks'], 'device')} of {device}."
+            remedy = f"The smallest machine that does has {counted(smallest['ranks'], 'device')} of {device}."
         return f"It does not fit. {remedy}", STYLES["error"]
     if smallest is None:
         return "It fits.", "bold green"
-    return f"It fits. The smallest machine has {_count(smallest['ranks'], 'device')} of {device}.", "bold green"
+    return f"It fits. The smallest machine has {counted(smallest['ranks'], 'device')} of {device}.", "bold green"
 
 
 def duration(seconds: float) -> str:
@@ -186,7 +187,3 @@ def duration(seconds: float) -> str:
     if seconds < 0.1:
         return f"{1000 * seconds:.3g} ms"
     return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:.0f} s"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from eigenwerk.cli.moving.table import largest_force
-from eigenwerk.dft.inputs.steps.motion import DIMER, DYNAMICS, RELAXATION
 from eigenwerk.dft.runs.quantities.report import IonicHistory
-from eigenwerk.dft.runs.run_report import counted
+from eigenwerk.dft.settings.motion_kind import DIMER, DYNAMICS, RELAXATION
 from eigenwerk.io.vasp.output.record import IonicStep
+from eigenwerk.shown import counted
 
 SMALL = 1e-6
 """Relative change of a cell that is none."""

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from eigenwerk.cli.moving.table import clock
 from eigenwerk.dft.runs.paths.report import BandStep, PathResult
-from eigenwerk.dft.runs.run_report import counted
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.input.images import image_folder
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.perf.pictures import save_figure
+from eigenwerk.shown import counted
 from eigenwerk.view.path_plot import path_figure, path_title
 
 PICTURE = "neb.png"

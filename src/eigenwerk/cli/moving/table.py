@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from eigenwerk.dft.inputs.steps.motion import DIMER, DYNAMICS, RELAXATION, VIBRATIONS, MotionRequest
+from eigenwerk.dft.inputs.steps.motion import MotionRequest
+from eigenwerk.dft.settings.motion_kind import DIMER, DYNAMICS, RELAXATION, VIBRATIONS
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
 from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.steps.motion import MotionRequest
-from eigenwerk.dft.runs.run_report import counted
 from eigenwerk.io.vasp.input.images import distances
 from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.dynamics.trajectory import Trajectory
@@ -18,6 +17,7 @@ from eigenwerk.motion.prediction import ASPC, ATOMS, FIT, NONE, SECOND
 from eigenwerk.motion.relaxation.relaxation_settings import KILOBAR, RelaxationSettings
 from eigenwerk.motion.saddle.saddle_settings import BandSettings, DimerSettings
 from eigenwerk.motion.vibrations.vibrations import Vibrations, VibrationSettings
+from eigenwerk.shown import counted
 
 Row = tuple[str, str]
 

@@ -12,10 +12,11 @@ from eigenwerk.cli.moving.found import found_lines
 from eigenwerk.cli.moving.words import motion_rows
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.runs.quantities.report import RunResult
-from eigenwerk.dft.runs.run_report import counted, description, level_rows, spin_words, vacuum_rows
+from eigenwerk.dft.runs.run_report import description, level_rows, spin_words, vacuum_rows
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.io.vasp.output.weights.projections import L_COLUMNS
 from eigenwerk.record.traffic import hidden_travel
+from eigenwerk.shown import counted
 
 MANY_ATOMS = 20
 """Above this number of atoms the tables of forces and moments are left to the files."""

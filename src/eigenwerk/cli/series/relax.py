@@ -19,10 +19,10 @@ from eigenwerk.cli.saying import say
 from eigenwerk.cli.series.words import take_folder
 from eigenwerk.dft.crystal.structure import vacuum
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
-from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.steps.motion import MOVING_CELL
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.runs.series.variants import incar_with, refuse_path
+from eigenwerk.dft.settings.motion_kind import FIXED
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.io.vasp.input.poscar import parse_poscar, read_poscar

@@ -5,6 +5,7 @@ one is missing whose type does not allow None.  Problems go to the findings, and
 """
 
 from collections.abc import Callable
+from dataclasses import fields
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -13,24 +14,22 @@ from eigenwerk.dft.inputs.steps import (
     bands,
     crystal,
     datasets,
-    dipole,
     electrons,
     exchange,
     field_files,
     grids,
-    hubbard,
     motion,
-    non_local,
-    parameters,
     points,
-    projections,
-    real_space,
     size,
 )
-from eigenwerk.dft.inputs.tags_in_force import Computed
+from eigenwerk.dft.settings.hubbard import hubbard_shells
+from eigenwerk.dft.settings.non_local import non_local_of
+from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.dft.settings.tags_in_force import Computed
+from eigenwerk.functionals.functional import Functional
 
-TAGS, SETTINGS = "tags", "settings"
-"""What some steps make besides: values of tags in force, and several things by their names."""
+TAGS = "tags"
+"""What some steps make besides: values of tags in force by their names."""
 
 
 class InputStep:
@@ -52,16 +51,23 @@ class InputStep:
             if name == TAGS or isinstance(value, Computed):
                 known["computed"] |= value if name == TAGS else {name: value}
             else:
-                known |= value if name == SETTINGS else {name: value}
+                known[name] = value
 
 
 READY = ("bands", "grids")
 """From here on nothing is missing that `Parameters` holds."""
 
+
+def all_parameters(known: dict[str, Any], functional: Functional) -> Parameters:
+    """All that is known by the names of its fields."""
+    values = {field.name: known[field.name] for field in fields(Parameters) if field.name in known}
+    return Parameters(**values | {"functional": functional.tag})
+
+
 STEPS = (
     InputStep(datasets.choose_functional, "functional", TAGS),
     InputStep(exchange.hybrid_of, "hybrid", TAGS),
-    InputStep(non_local.non_local_of, "non_local", TAGS),
+    InputStep(non_local_of, "non_local", TAGS),
     InputStep(datasets.choose_datasets, "datasets"),
     InputStep(datasets.mixed_momenta, TAGS),
     InputStep(exchange.check_data_of_exchange),
@@ -74,7 +80,7 @@ STEPS = (
     InputStep(checks.check_smearing),
     InputStep(checks.check_tolerance),
     InputStep(electrons.starting_moments, "moment_a", "MAGMOM"),
-    InputStep(hubbard.hubbard_shells, "hubbard", "kinds"),
+    InputStep(hubbard_shells, "hubbard", "kinds", TAGS),
     InputStep(crystal.symmetric_structure, "structure", "symmetry"),
     InputStep(checks.check_motion),
     InputStep(points.points_of_run, "kpoints", "requested", "downsampling"),
@@ -86,20 +92,12 @@ STEPS = (
     InputStep(electrons.fixed_occupations, "fixed_occupations"),
     InputStep(electrons.check_waves_of_bands, after=READY),
     InputStep(grids.by_hand, "wave_grid", "fine_grid", after=READY),
-    InputStep(parameters.mixing, "mixing", TAGS, after=READY),
-    InputStep(hubbard.idle_tags, TAGS, after=READY),
-    InputStep(parameters.solver_tags, "solver", "frozen_steps", TAGS, after=READY),
     InputStep(electrons.charge_of_cell, "charge", TAGS, after=READY),
     InputStep(checks.check_charge),
-    InputStep(dipole.dipole_correction, "dipole", TAGS),
-    InputStep(real_space.projector_accuracy, "real_space", "ROPT", after=READY),
-    InputStep(projections.sphere_projection, "projection", "RWIGS", after=READY),
+    *(InputStep(one.metadata["made"], one.name, *filter(None, [one.metadata["gives"]]), after=READY)
+      for one in fields(Parameters) if one.metadata["made"] is not None),
     InputStep(field_files.check_field_files, after=READY),
-    InputStep(exchange.exchange_range, "exchange_range"),
-    InputStep(exchange.pair_precision_of, "pair_precision"),
-    InputStep(exchange.core_screened_of, "core_screened"),
-    InputStep(parameters.loop_settings, SETTINGS),
-    InputStep(parameters.all_parameters, "parameters", after=READY),
+    InputStep(all_parameters, "parameters", after=READY),
     InputStep(size.size_of_job, "size", "keeps_orbitals"),
     InputStep(size.memory_of_job, "memory"),
     InputStep(checks.check_vacuum),

@@ -12,29 +12,23 @@ from eigenwerk.dft.crystal.listed_mesh import as_whole_mesh
 from eigenwerk.dft.crystal.stars import stars_of, under
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.tetrahedra import CORRECTED
-from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.steps.electrons import NEUTRAL, check_pairs
 from eigenwerk.dft.inputs.steps.motion import (
-    DIMER,
-    DYNAMICS,
     MOVING_CELL,
     OF_BAND,
     OF_CELL,
     OF_DIMER,
     OF_DYNAMICS,
     OPTIMISERS,
-    PATH,
-    RELAXATION,
-    VIBRATIONS,
     MotionRequest,
-    kind_of_motion,
-    outside,
 )
-from eigenwerk.dft.inputs.tags_in_force import number, tell_idle, whole
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.settings.dataset import DataSet
-from eigenwerk.dft.settings.mixing_extent import APART
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.mixing import APART
+from eigenwerk.dft.settings.motion_kind import DIMER, DYNAMICS, PATH, RELAXATION, VIBRATIONS, kind_of_motion, outside
 from eigenwerk.dft.settings.parameters import SHARP
+from eigenwerk.dft.settings.tags_in_force import number, tell_idle, whole
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.io.vasp.problem import Problem

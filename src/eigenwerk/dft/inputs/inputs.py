@@ -17,24 +17,18 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.inputs.builder import fill
 from eigenwerk.dft.inputs.checks import check_constraints
-from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.fitting_files import misfit_of_waves
 from eigenwerk.dft.inputs.parts import InputParts
-from eigenwerk.dft.inputs.restart import (
-    CHARGE_FILE,
-    WAVE_FILE,
-    check_charge_file,
-    choose_restart,
-    without_waves,
-)
+from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE, check_charge_file, choose_restart, without_waves
 from eigenwerk.dft.inputs.steps.bands import BandRequest
 from eigenwerk.dft.inputs.steps.motion import MotionRequest
-from eigenwerk.dft.inputs.tags_in_force import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.settings.same import another_run, differences, other_settings, system_tree
+from eigenwerk.dft.settings.tags_in_force import Computed, Setting, settings_in_force
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.input.images import image_file, image_folder, read_images
 from eigenwerk.io.vasp.input.incar import Incar, judge, parse_incar

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.fitting_files import (
     moved_by,
     require_fitting,
@@ -18,8 +17,10 @@ from eigenwerk.dft.inputs.fitting_files import (
     require_lmaxmix,
     without_occupancies,
 )
-from eigenwerk.dft.inputs.tags_in_force import DEFAULT, Computed, line_of
 from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.motion_kind import FIXED
+from eigenwerk.dft.settings.tags_in_force import DEFAULT, Computed, line_of
 from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.volumetric import occupancy_counts, read_head
@@ -28,9 +29,6 @@ STATE_FILE, CHARGE_FILE, WAVE_FILE = "eigenwerk.h5", "CHGCAR", "WAVECAR"
 
 NOT_READ = f"{STATE_FILE} is there and is not read"
 """What is said of a state that INCAR does not ask for; not so where a run goes on with it."""
-
-FIXED = (11, 12)
-"""Values of ICHARG that keep the density as it is: of a file, of superposed atoms."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ With functions p_u of q that are 1 at one node of a mesh and 0 at the others, th
     ∂E/∂f = Ω/N Σ_u u_u p_u(q),    ∂E/∂q = Ω/N f Σ_u u_u p_u'(q)
 
 over the electrostatic sphere of g, so that the potential is the exact derivative of the energy on the grid.  q and its
-slopes by density and gradient are a functional's (`functionals/non_local.py`).  Nodes are dealt out to ranks: each makes
-its theta, all get all of them, each adds its part of both sums over u.
+slopes by density and gradient are a functional's (`functionals/non_local.py`).  Nodes are dealt out to ranks: each
+makes its theta, all get all of them, each adds its part of both sums over u.
 Source: G. Roman-Perez and J. M. Soler, Phys. Rev. Lett. 103, 096102 (2009).
 """
 

@@ -4,9 +4,9 @@ At each k the integral over r runs in x = k r, whose waves all have one length:
 
     phi_uw(k) = 4 pi / k³ int x sin x phi(q_u, q_w, x/k) dx
 
-with the end of `dion`; where phi has its features, close to r = 0 or far away, points lie dense or phi is smooth.  So it is
-right at any k: 0 at k = 0 of Dion's, and -12 (4 pi/9)³ / r⁶ at large distances.  Between values of k splines
-in ln(1 + k/k_0) interpolate.  The table is made once, in some ten seconds, and kept with compiled kernels
+with the end of `dion`; where phi has its features, close to r = 0 or far away, points lie dense or phi is smooth.  So
+it is right at any k: 0 at k = 0 of Dion's, and -12 (4 pi/9)³ / r⁶ at large distances.  Between values of k splines in
+ln(1 + k/k_0) interpolate.  The table is made once, in some ten seconds, and kept with compiled kernels
 (`parallel/kernels/cache.py`), named by the text of these formulas and numbers.
 """
 
@@ -117,7 +117,7 @@ def _waves() -> tuple[Array, Array]:
 
 
 def transform(radius_x: Array, phi_x: Array, number_k: Array) -> Array:
-    """phi(k) of phi(r); radii equal in the logarithm from LOW to HIGH, beyond which phi is as it is there or nothing."""
+    """phi(k) of phi(r); radii equal in the logarithm from LOW to HIGH, beyond which phi is as it is there."""
     spline, (point_x, weight_x) = CubicSpline(np.log(radius_x), phi_x), _waves()
     far = number_k > 0
     value_k = np.zeros_like(number_k)

@@ -1,4 +1,4 @@
-"""Non-local correlation the plain way: all nodes at once, whole grids, complex FFTs, derivatives by automatic differentiation.
+"""Non-local correlation the plain way: all nodes at once, whole grids, complex FFTs; derivatives by PyTorch.
 
 The slow twin of `correlation`, for tests and for grids that belong to no basis.
 """

@@ -16,7 +16,6 @@ from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
-from eigenwerk.dft.inputs.steps.motion import DIMER, PATH, RELAXATION
 from eigenwerk.dft.runs.fixed_density import band_words, fixed_density, fixed_state, level_words, values_of_kept
 from eigenwerk.dft.runs.quantities.advice import advice_after, field_words, force_words
 from eigenwerk.dft.runs.quantities.records import Observables, step_record, structure_of_bands
@@ -27,6 +26,7 @@ from eigenwerk.dft.runs.saving.saving import Saver, converged_words, interrupted
 from eigenwerk.dft.runs.saving.wave_start import wave_start
 from eigenwerk.dft.runs.stopping import Stopped, StopRules
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
+from eigenwerk.dft.settings.motion_kind import DIMER, PATH, RELAXATION
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.motion.mover import Report

@@ -6,10 +6,12 @@ import numpy as np
 
 from eigenwerk.dft.after.band_gap import BandEdge, BandGap, band_gap
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.settings.parameters import Parameters, filling_words, hubbard_words, method_title
+from eigenwerk.dft.settings.declared import setting_rows
+from eigenwerk.dft.settings.parameters import Parameters, filling_words, method_title
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.potentials import VacuumLevels
 from eigenwerk.io.vasp.output.record import IonicStep, RunRecord, RunReport
+from eigenwerk.shown import counted
 from eigenwerk.units import HARTREE_EV
 
 FLAT = 2e-3
@@ -62,8 +64,7 @@ def description(inputs: Inputs) -> list[Row]:
     return [
         ("system", f"{formula(inputs.structure.symbols)}: {inputs.poscar.title.strip()}"),
         ("method", f"{method_title(parameters)}, {cutoff}, {spin}"),
-        *(("+U", words) for words in hubbard_words(parameters)),
-        *_core_rows(parameters),
+        *setting_rows(parameters),
         ("electrons", f"{parameters.electrons:g} in {parameters.bands} bands, {filling}"),
         ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),
         ("symmetry", f"{symmetry.spacegroup}, {counted(symmetry.order, 'operation')}{limited}"),
@@ -71,15 +72,6 @@ def description(inputs: Inputs) -> list[Row]:
         *_band_rows(inputs),
         ("stops when", _stop_words(inputs)),
     ]
-
-
-def _core_rows(parameters: Parameters) -> Iterator[Row]:
-    """What a screened hybrid does about the cores."""
-    hybrid = parameters.hybrid
-    if hybrid is not None and hybrid.fraction and hybrid.screening:
-        screened = "screened alike, with recomputed core orbitals (CORE_EXCHANGE = Screened)"
-        plain = "not screened, as the PAW data have it (CORE_EXCHANGE = Plain)"
-        yield "cores", f"exact exchange with them {screened if parameters.core_screened else plain}"
 
 
 def _band_rows(inputs: Inputs) -> Iterator[Row]:
@@ -103,11 +95,6 @@ def _datasets(inputs: Inputs) -> Iterator[str]:
     for symbol, data in inputs.data.items():
         header = data.header
         yield f"{symbol}: {header.name}, {counted(header.valence, 'valence electron')}, md5 {header.md5}"
-
-
-def counted(number: float, noun: str) -> str:
-    """1 step, 2 steps."""
-    return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
 # -- after -------------------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import Any
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.filling.occupations import Smearing, make_smearing
 from eigenwerk.dft.scf.mixing.mixing import MixSettings
-from eigenwerk.dft.settings.mixing_extent import magnetic_fit_from, screens_locally, smallest_factor
-from eigenwerk.dft.settings.parameters import Mixing, Parameters
+from eigenwerk.dft.settings.mixing import Mixing, magnetic_fit_from, screens_locally, smallest_factor
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.eigensolvers import AUTOMATIC
 from eigenwerk.io.paw.dataset import PawState
 

@@ -19,7 +19,7 @@ import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.settings.parameters import DipoleCorrection
+from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.hartree import charge_forces, on_moments
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.motion.mover import Report, counted
+from eigenwerk.motion.mover import Report
 from eigenwerk.motion.relaxation.chart import ISIF, Chart, free_strains
 from eigenwerk.motion.relaxation.damped import Damped
 from eigenwerk.motion.relaxation.diis import Diis
@@ -14,6 +14,7 @@ from eigenwerk.motion.relaxation.method import Method, TrialPoint
 from eigenwerk.motion.relaxation.quasi_newton import QuasiNewton
 from eigenwerk.motion.relaxation.relaxation_settings import KILOBAR, RelaxationSettings
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
+from eigenwerk.shown import counted
 
 METHODS: dict[str, Callable[..., Method]] = {"quasi-newton": QuasiNewton, "diis": Diis, "damped": Damped}
 """By the name in `RelaxationSettings`."""

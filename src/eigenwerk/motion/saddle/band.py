@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.motion.mover import counted
 from eigenwerk.motion.relaxation.chart import Chart, of_ions
 from eigenwerk.motion.relaxation.hessian.hessian import Hessian, model_at
 from eigenwerk.motion.saddle.barrier import PathEnergy
@@ -14,6 +13,7 @@ from eigenwerk.motion.saddle.nudged import BandForces, nudged_forces, require_as
 from eigenwerk.motion.saddle.saddle_settings import BandSettings
 from eigenwerk.motion.saddle.steps import BandDiis, BandQuickMin, BandSteps
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
+from eigenwerk.shown import counted
 
 METHODS: dict[str, type[BandDiis] | type[BandQuickMin]] = {"diis": BandDiis, "quick-min": BandQuickMin}
 """By the name in `BandSettings`."""

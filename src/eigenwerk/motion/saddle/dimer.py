@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.motion.mover import Report, counted
+from eigenwerk.motion.mover import Report
 from eigenwerk.motion.relaxation.chart import Chart
 from eigenwerk.motion.saddle.nudged import require_ase
 from eigenwerk.motion.saddle.pulled import Evaluate, Pulled
 from eigenwerk.motion.saddle.saddle_settings import DimerSettings
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
+from eigenwerk.shown import counted
 
 ERROR_SHARE = 0.02
 """How well forces have to be known: a change of them by a curvature of so many eV/Å² over the separation is nothing."""

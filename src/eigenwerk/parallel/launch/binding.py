@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from eigenwerk.parallel.launch.facts import Placement
 from eigenwerk.parallel.launch.node import Node, whole
+from eigenwerk.shown import counted
 
 SLOW_NETWORK = 25.0
 """Gbit/s below which ranks of several machines wait for each other most of the time."""
@@ -59,7 +60,7 @@ def _threads(here: Sequence[Placement], node: Node) -> Iterator[Remark]:
         why = f" (of {len(_union(here))}, this container or job may keep so many busy)"
     each = {placement.threads for placement in here}
     shown = f"{len(here)} x {each.pop()} threads" if len(each) == 1 and len(here) > 1 else f"{threads} threads"
-    yield Remark("warning", f"{here[0].host}: {shown} on {_counted(cores, 'core')}{why}: {remedy}.")
+    yield Remark("warning", f"{here[0].host}: {shown} on {counted(cores, 'core')}{why}: {remedy}.")
 
 
 def _pinned(here: Sequence[Placement], node: Node) -> Iterator[Remark]:
@@ -72,7 +73,7 @@ def _pinned(here: Sequence[Placement], node: Node) -> Iterator[Remark]:
         yield Remark(
             "warning",
             f"{placement.host}: rank {placement.rank} has {placement.threads} threads, but its starter binds it to "
-            f"{_counted(len(placement.cores), 'core')}: mpirun --bind-to none or --map-by slot:PE={placement.threads}, "
+            f"{counted(len(placement.cores), 'core')}: mpirun --bind-to none or --map-by slot:PE={placement.threads}, "
             f"srun --cpus-per-task={placement.threads}.",
         )
 
@@ -87,7 +88,7 @@ def _idle(here: Sequence[Placement], node: Node) -> Iterator[Remark]:
         more = available // len(here)
         yield Remark(
             "note",
-            f"{here[0].host}: {_counted(busy, 'thread')} in all on {available} cores: OMP_NUM_THREADS={more} or more "
+            f"{here[0].host}: {counted(busy, 'thread')} in all on {available} cores: OMP_NUM_THREADS={more} or more "
             "ranks would use the others.",
         )
 
@@ -113,8 +114,8 @@ def _gpus(here: Sequence[Placement], node: Node) -> Iterator[Remark]:
     if len(used) > count:
         yield Remark(
             "warning",
-            f"{here[0].host}: {len(used)} ranks share {_counted(count, 'GPU')}; they take turns, and each needs memory "
-            f"of its own: use {_counted(count, 'rank')} here.",
+            f"{here[0].host}: {len(used)} ranks share {counted(count, 'GPU')}; they take turns, and each needs memory "
+            f"of its own: use {counted(count, 'rank')} here.",
         )
     elif count < len(node.gpus) and len(here) > 1:
         yield Remark("note", f"{here[0].host}: {count} of {len(node.gpus)} GPUs are used, one for each rank.")
@@ -161,7 +162,3 @@ def _cores(here: Sequence[Placement], node: Node) -> int:
     """Cores that the ranks of a machine can keep busy together."""
     mine = len(_union(here)) or len(node.cores)
     return mine if node.quota is None else min(mine, whole(node.quota))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

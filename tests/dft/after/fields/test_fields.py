@@ -38,6 +38,7 @@ def solved(calculation, crystal):
 # -- all-electron densities -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast("insulator")
 @pytest.mark.parametrize("name", but_slow(("insulator", "magnet", "inversion"), "magnet"))
 def test_all_electrons_are_there(solved, name):
     calc, state = solved(name)
@@ -98,6 +99,7 @@ def test_far_from_a_neutral_atom_the_potential_is_flat(calculation):
 # -- localisation -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_orbital_is_wholly_localised(calculation):
     """Helium: τ = |∇n|² / 4n."""
     structure = Structure(np.diag([7.0, 7.0, 7.0]) / BOHR_ANGSTROM, ("He",), np.array([[0.2, 0.3, 0.4]]))
@@ -109,6 +111,7 @@ def test_one_orbital_is_wholly_localised(calculation):
     assert value.min() >= 0 and value.max() <= 1 and value[density < 1e-6].max(initial=0) < 0.1
 
 
+@pytest.mark.fast("Gamma")
 @pytest.mark.parametrize("name", but_slow(("insulator", "inversion", "Gamma", "magnet"), "inversion", "magnet"))
 def test_real_and_complex_orbitals_are_localised_alike(solved, name):
     found = [localisation_blocks(state, calc.symmetrise) for calc, state in (
@@ -144,6 +147,7 @@ def all_fields(world, parts, groups):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 @pytest.mark.parametrize(("name", "groups"), [
     pytest.param("insulator", 2, marks=pytest.mark.slow), ("Gamma", 1),
@@ -158,6 +162,7 @@ def test_ranks_find_the_same_fields(ranks, solved, name, groups):
             np.testing.assert_allclose(one, other, atol=2e-4, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_all_electron_density_is_nowhere_negative_where_all_its_waves_are_kept(calculation):
     """In a vacuum, where custodian counts negative points; PREC = Normal cuts the density off, which then rings."""
     atom = Structure(np.diag([9.0, 9.5, 10.0]), ("He",), np.full((1, 3), 0.3))

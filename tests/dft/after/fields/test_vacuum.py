@@ -13,7 +13,7 @@ from eigenwerk.units import HARTREE_EV
 @pytest.fixture(scope="module")
 def layers(calculation, crystal):
     """Two layers of aluminium that are not alike."""
-    calc = calculation(crystal("al_layers"), mesh=(2, 2, 1), cutoff_eV=150.0, ismear=1, sigma_eV=0.2)
+    calc = calculation(crystal("al_layers"), mesh=(1, 1, 1), cutoff_eV=120.0, ismear=1, sigma_eV=0.2)
     return calc, calc.run().state
 
 

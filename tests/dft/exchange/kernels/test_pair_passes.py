@@ -71,6 +71,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", but_slow(CASES, *list(CASES)[1:]))
 def test_three_passes_do_what_the_plain_loops_do(calculation, crystal, device, name, monkeypatch):
     size_c, real, q_c, dtype = CASES[name]

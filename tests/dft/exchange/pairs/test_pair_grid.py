@@ -18,6 +18,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.fast("complex-Normal", "complex-Fast", "inversion*-Low", "real*")
 @pytest.mark.parametrize("precision", PAIR_FACTOR)
 @pytest.mark.parametrize("name", CASES)
 def test_there_and_back_orbitals_are_themselves(name, precision, calculation, crystal):

@@ -9,10 +9,10 @@ from ase.build import bulk
 from eigenwerk import dft
 from eigenwerk.cli.checking.check_document import document
 from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
-from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.inputs.steps import exchange
 from eigenwerk.dft.runs.run_report import description
+from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import B3LYP, HARTREE_FOCK, Hybrid
 from eigenwerk.units import BOHR_ANGSTROM

@@ -37,6 +37,7 @@ def test_the_result_has_arrays_and_units(result):
     assert "converged in" in repr(result) and "<th" in result._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_folder_gives_the_same_and_can_be_computed_again(result, tmp_path):
     before = os.listdir()
     written = dft.run(silicon(), kpts=(2, 2, 1), folder=tmp_path / "new", **SETTINGS)
@@ -62,6 +63,7 @@ def test_an_unconverged_result_is_a_warning():
     assert not result.converged and result.advice and "#b00000" in result._repr_html_()
 
 
+@pytest.mark.slow
 def test_doubts_about_the_input_are_warnings():
     atoms = silicon()
     with pytest.warns(InputWarning, match="starting moments are zero"):

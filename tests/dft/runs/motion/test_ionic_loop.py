@@ -38,6 +38,7 @@ def places(result):
     return np.array([step.scaled_ac for step in result.ionic_history.steps])
 
 
+@pytest.mark.fast("change2-POSCAR", "change1-*")
 @pytest.mark.parametrize(
     ("change", "word"),
     [({"GGA": "PS"}, "GGA"), ({"EDIFF": "1E-7"}, "a smaller EDIFF"), ({"last": ".26 .24 .25"}, "POSCAR")],
@@ -205,6 +206,7 @@ def test_dynamics_that_is_stopped_again_and_again_is_the_same_to_the_last_bit(fo
         for step in whole.ionic_history.steps]
 
 
+@pytest.mark.slow
 def test_a_state_of_other_places_does_not_begin_a_run_that_goes_on(tmp_path):
     folder = make_folder(tmp_path / "run", **MOVE)
     with pytest.raises(RunInterrupted):
@@ -267,6 +269,7 @@ def test_another_structure_does_not_go_on_with_a_run(tmp_path):
         run_inputs(read_inputs(folder), resume=True)
 
 
+@pytest.mark.slow
 def test_going_on_without_anything_saved_begins_at_the_start(tmp_path):
     folder = make_folder(tmp_path / "run", **(MOVE | {"NSW": 1}))
     result = run_inputs(read_inputs(folder), resume=True)

@@ -120,6 +120,7 @@ def test_a_path_goes_on_after_an_interruption(done, tmp_path):
         assert mine.free_energy == pytest.approx(theirs.free_energy, abs=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("image", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_an_image_that_was_stopped_goes_on_as_if_it_had_not_been(image, still, tmp_path):
     """To the last bit, also of complex orbitals; images before it are converged once more."""
@@ -172,12 +173,16 @@ def test_two_ranks_find_what_one_does(tmp_path, places, images, words):
 
 
 def test_the_command_shows_steps_of_the_band_and_its_barrier(tmp_path):
-    folder = make_path(tmp_path / "shown", NSW=1, ENCUT=80)
+    folder = make_path(tmp_path / "shown", PLACES[:2] + PLACES[3:], IMAGES=1, NSW=1, ENCUT=80, EDIFF="1E-4")
     ended = run(str(folder))
     assert ended.returncode == 3, ended.stderr
-    assert "nudged elastic band of 2 images between two end points" in ended.stdout
+    assert "nudged elastic band of 1 image between two end points" in ended.stdout
     assert "Barrier (free energies, the curve through the images)" in ended.stdout
     assert "Not at rest after 1 step" in ended.stdout and (folder / "neb.png").is_file()
+
+
+@pytest.mark.slow
+def test_nothing_is_left_to_do_for_a_path_that_is_over(tmp_path):
     over = make_path(tmp_path / "over", NSW=0, ENCUT=80)
     assert run(str(over), "--no-plot", "--json").returncode == 0
     again = run(str(over), "--restart")

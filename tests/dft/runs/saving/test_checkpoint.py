@@ -103,6 +103,7 @@ def steps_to_a_microelectronvolt(result):
     return next(step.step for step in result.steps if abs(step.free_energy - result.free_energy) < 1e-6)
 
 
+@pytest.mark.fast("density only", "moved atoms")
 @pytest.mark.parametrize(
     "change",
     but_slow(tuple(CHANGES), "smaller cutoff", "finer density", "more bands", "other k-points", "strained cell"),
@@ -130,6 +131,7 @@ def test_differences_are_told(folder_with_state, change, words):
     assert any(words in note for note in notes), notes
 
 
+@pytest.mark.fast("larger cutoff", "fewer bands", "two spin channels", "other k-points")
 @pytest.mark.parametrize("change", CHANGES)
 def test_start_has_the_right_shapes_and_electrons(folder_with_state, change):
     folder = folder_with_state(**CHANGES[change])
@@ -144,6 +146,7 @@ def test_start_has_the_right_shapes_and_electrons(folder_with_state, change):
         assert float((start.coeff_sknG.abs() * (1 - calculation.basis.mask_kG[:, None])).max()) == 0
 
 
+@pytest.mark.slow
 def test_polarised_state_serves_an_unpolarised_run(tmp_path):
     folder = make_folder(tmp_path / "x", ISPIN=2, MAGMOM="0.5 0.5", NELM=4)
     run_folder(folder)
@@ -153,6 +156,7 @@ def test_polarised_state_serves_an_unpolarised_run(tmp_path):
     assert any("ISPIN was 2" in note for note in again.notes)
 
 
+@pytest.mark.fast("2")
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_a_polarised_run_goes_on_from_any_of_its_first_steps(tmp_path, step):
     """The memory of the mixer has one channel until there is a change of both."""
@@ -169,6 +173,7 @@ def test_other_number_of_electrons_is_reached(folder_with_state):
     assert float(electrons_of(start.density, calculation.atoms).sum()) == pytest.approx(7.5, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_orbitals_can_be_left_out(tmp_path):
     folder = make_folder(tmp_path / "x", LWAVE=".FALSE.", NELM=3)
     run_folder(folder)
@@ -180,6 +185,7 @@ def test_orbitals_can_be_left_out(tmp_path):
 # --- what is kept ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_memory_of_the_mixer_takes_no_more_room_than_the_orbitals(tmp_path):
     """Of the changes as many as fit, the newest; with the orbitals it is left out."""
     names = "last_ixy", "best_ixy", "change_ixjy"
@@ -212,6 +218,7 @@ def test_fields_come_back_whatever_they_are(tmp_path):
         assert all(torch.equal(found.value[field], density.value[field]) for field in density.value)
 
 
+@pytest.mark.slow
 def test_a_sequence_of_ionic_steps_is_kept_with_the_state_of_the_last(earlier, folder_with_state, tmp_path):
     """Structures and results of all; what a later run goes on from is the last one's."""
     folder = folder_with_state(NELM=60)
@@ -266,6 +273,7 @@ def test_a_state_of_version_1_is_still_read(version_1):
     assert start.coeff_sknG.shape[:3] == tree["bands"]["coeff_sknG"].shape[:3]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_a_state_of_version_1(version_1):
     before = read_state(version_1 / "eigenwerk.h5", only=["history"])["history"]["free"][-1] * HARTREE_EV
     anew = run_folder(version_1, version_1 / "anew")
@@ -316,6 +324,7 @@ def test_state_of_something_else_is_refused(folder_with_state, tmp_path):
         run_folder(folder_with_state(tmp_path / "other.h5"))
 
 
+@pytest.mark.slow
 def test_a_state_with_other_waves_of_the_density_starts_a_run(tmp_path, monkeypatch):
     """PREC = Normal had the sphere of 1.5 G_cut once; the word, and grids of small cells, are the same."""
 

@@ -10,6 +10,7 @@ from eigenwerk.errors import InputError
 from seen_runs import FILES, make_seen
 
 
+@pytest.mark.slow
 def test_a_run_names_the_files_of_earlier_ones_that_it_does_not_write(tmp_path):
     assert not any("earlier run" in note for note in make_seen(tmp_path).notes)
     (tmp_path / "INCAR").write_text(FILES["INCAR"].replace("LVHAR = T", "").replace("LORBIT = 11", ""))

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+from cost import shared
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.runs.run import run_folder
 from eigenwerk.errors import InputError
@@ -27,13 +28,20 @@ def make_folder(path, z=0.26, k=1, **tags):
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
-    """Results by number of spins; only WAVECAR is left of their files."""
-    results = {}
-    for spins in (1, 2):
-        folder = make_folder(tmp_path_factory.mktemp("first") / f"spins{spins}", ISPIN=spins, MAGMOM="0.5 -0.5")
-        results[spins] = run_folder(folder)
+    """Results by number of spins, made when asked for; only WAVECAR is left of their files."""
+    return Firsts(tmp_path_factory.mktemp("first"))
+
+
+class Firsts(dict):
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __missing__(self, spins):
+        folder = make_folder(self.folder / f"spins{spins}", ISPIN=spins, MAGMOM="0.5 -0.5")
+        with shared():
+            self[spins] = run_folder(folder)
         os.remove(folder / "eigenwerk.h5")
-    return results
+        return self[spins]
 
 
 def _again(first, path, spins=1, **changes):
@@ -42,6 +50,7 @@ def _again(first, path, spins=1, **changes):
     return folder
 
 
+@pytest.mark.fast("1")
 @pytest.mark.parametrize("spins", [1, 2])
 def test_the_first_step_has_the_energy_of_the_file(first, tmp_path, spins):
     result = run_folder(_again(first, tmp_path / "again", spins))
@@ -51,6 +60,7 @@ def test_the_first_step_has_the_energy_of_the_file(first, tmp_path, spins):
     assert result.free_energy == pytest.approx(first[spins].free_energy, abs=1e-7)
 
 
+@pytest.mark.fast("changes1")
 @pytest.mark.parametrize("changes", [{"ENCUT": 170}, {"NBANDS": 9}, {"NBANDS": 5}, {"z": 0.255}])
 def test_cutoff_bands_and_places_may_be_others(first, tmp_path, changes):
     result = run_folder(_again(first, tmp_path / "again", **changes))
@@ -75,6 +85,7 @@ def test_orbitals_of_another_normalisation_are_made_orthonormal(first, tmp_path)
     assert result.free_energy == pytest.approx(first[1].free_energy, abs=1e-7) and len(result.steps) <= 4
 
 
+@pytest.mark.slow
 def test_orbitals_of_other_points_are_not_used_and_that_is_said(first, tmp_path):
     """As VASP begins anew; with ICHARG = 1 from a density, if there is one."""
     folder = make_folder(tmp_path / "x", ISTART=1, ICHARG=1, k=2, LCHARG="T")
@@ -95,6 +106,7 @@ def test_orbitals_of_other_points_are_not_used_and_that_is_said(first, tmp_path)
     assert inputs.restart == "density" and "starts from the density alone" in words(inputs, "warning")
 
 
+@pytest.mark.fast("2-1")
 @pytest.mark.parametrize(("spins", "now"), [(1, 2), (2, 1)])
 def test_orbitals_of_another_number_of_spins_serve(first, tmp_path, spins, now):
     """Both spins begin with those of one, and with the starting moments; of two the first serves."""
@@ -107,6 +119,7 @@ def test_orbitals_of_another_number_of_spins_serve(first, tmp_path, spins, now):
     assert abs(result.steps[0].free_energy - result.free_energy) < 0.1
 
 
+@pytest.mark.slow
 def test_a_moment_that_is_fixed_starts_from_orbitals_without_spin(first, tmp_path):
     folder = make_folder(tmp_path / "x", ISTART=1, ISPIN=2, NUPDOWN=2, MAGMOM="1 1")
     shutil.copy(first[1].folder / "WAVECAR", folder)
@@ -115,6 +128,7 @@ def test_a_moment_that_is_fixed_starts_from_orbitals_without_spin(first, tmp_pat
     assert kept.moment == pytest.approx(2) and kept.free_energy == pytest.approx(other.free_energy, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_an_empty_file_is_left_and_is_read_as_none(tmp_path):
     """As flows expect it: they copy WAVECAR from job to job."""
     folder = make_folder(tmp_path / "x", LWAVE="F", NELM=2)
@@ -154,6 +168,7 @@ def test_dependent_orbitals_and_missing_electrons_are_refused(first, tmp_path):
             run_folder(folder)
 
 
+@pytest.mark.fast("tags0-True", "tags2-False")
 @pytest.mark.parametrize(
     ("tags", "there"), [({}, True), ({"LWAVE": ".TRUE."}, True), ({"LWAVE": ".FALSE."}, False), ({"LH5": "T"}, False)]
 )
@@ -162,6 +177,7 @@ def test_when_a_wavecar_is_written(tmp_path, tags, there):
     assert ("WAVECAR" in result.files) == there
 
 
+@pytest.mark.slow
 def test_large_files_are_written_only_if_asked_for(tmp_path, monkeypatch):
     monkeypatch.setattr("eigenwerk.dft.inputs.steps.field_files.UP_TO", 1000)
     assert "WAVECAR" not in run_folder(make_folder(tmp_path / "x", NELM=2)).files

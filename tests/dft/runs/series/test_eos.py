@@ -62,6 +62,7 @@ def test_tiny_silicon_has_a_curve_whose_pressures_are_those_of_the_stress(folder
     assert document["points"][0]["length_scale"] == pytest.approx(0.94 ** (1 / 3))
 
 
+@pytest.mark.fast("auto*")
 @pytest.mark.parametrize("kpoints", ["", "auto\n0\nAuto\n20\n", "mesh\n0\nM\n3 3 3\n0.5 0 0\n"])
 def test_every_volume_has_the_same_points_bands_and_cutoff(folder, kpoints):
     inputs = folder(INCAR.replace("ENCUT = 180\n", "") + "KSPACING = 0.5\n", kpoints)

@@ -7,10 +7,8 @@ import pytest
 import torch
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.inputs.steps.parameters import mixing
 from eigenwerk.dft.scf.mixing.screening import DENSEST, REACH, Screening, local_states
-from eigenwerk.dft.settings.mixing_extent import screens_locally
-from eigenwerk.dft.settings.parameters import Mixing
+from eigenwerk.dft.settings.mixing import Mixing, density_mixing, screens_locally
 from eigenwerk.io.vasp.input.incar import parse_incar
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -87,7 +85,7 @@ def test_local_states_are_those_of_the_bands_at_the_level(calculation):
 
 @pytest.mark.parametrize("tag", ["", "AMIX = 0.4", "BMIX = 1", "AMIN = 0.1", "BMIX_MAG = 1", "IMIX = 1"])
 def test_it_takes_over_in_long_cells_unless_the_user_has_chosen(tag):
-    given = mixing(parse_incar(f"ENCUT = 300\n{tag}"), LONG)[0]
+    given = density_mixing(parse_incar(f"ENCUT = 300\n{tag}"), LONG)[0]
     assert screens_locally(given, LONG, 0.2) is (None if tag else True)
     assert screens_locally(given, LONG, 0.5) is (None if tag else False)
 

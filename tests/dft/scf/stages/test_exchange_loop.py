@@ -60,6 +60,7 @@ def test_energy_is_that_of_direct_exchange_with_the_final_orbitals(solved):
     assert energy == pytest.approx(tangent - calc.exchange.energy, abs=1e-6 / HARTREE_EV)
 
 
+@pytest.mark.slow
 def test_forces_are_the_derivative_of_the_free_energy(solved, calculation):
     calc, found = solved
     energies = []
@@ -271,6 +272,7 @@ def test_reduced_and_whole_meshes_give_one_energy(calculation, crystal):
     torch.testing.assert_close(apart.eig_skn[0, :, :4], reduced.eig_skn[0, :, :4], atol=2e-6, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "functional",
     [
@@ -295,6 +297,7 @@ def test_bands_beside_the_mesh_are_those_of_its_points_where_they_meet(calculati
         bands_at(plain, state.density, points)
 
 
+@pytest.mark.slow
 def test_orbitals_of_the_semilocal_functional_begin_a_hybrid_but_are_not_its_state(solved, calculation):
     calc, found = solved
     plain = calculation(calc.structure, ediff_eV=1e-6, **{**PBE0, "hybrid": None}).run()

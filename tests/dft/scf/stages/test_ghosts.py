@@ -49,6 +49,7 @@ def test_deepest_level_is_that_of_the_element_with_the_deepest_shell(dataset):
     assert deepest_level(magnesium | oxygen) == max(deepest_level(magnesium), deepest_level(oxygen)) > 0.4
 
 
+@pytest.mark.slow
 def test_a_step_to_a_ghost_is_refused_and_the_end_is_the_right_one(crystal, calculation, monkeypatch):
     """The third step puts twenty times the electrons into every state of the atoms."""
     settings = {"cutoff_eV": 120.0, "mesh": (2, 1, 1), "ismear": 0, "sigma_eV": 0.3, "ediff_eV": 1e-7}

@@ -57,6 +57,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.fast("metal")
 @pytest.mark.parametrize("case", but_slow(CASES, "magnet", "tetrahedra", "RMM-DIIS"))
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(crystal, calculation, case):
     """The same energies, applications and solvers, step by step: nothing that the next step depends on is lost."""
@@ -75,6 +76,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(crystal, calculation, case)
     assert [step.step for step in rest.history] == list(range(1, len(rest.history) + 1)), "NELM counts anew"
 
 
+@pytest.mark.slow
 def test_a_converged_state_needs_no_more_than_the_least_number_of_steps(crystal, calculation):
     ground = calculation(crystal("al_pair"), **METAL).run().state
     again = calculation(crystal("al_pair"), **METAL, min_steps=1).run(start=ground).state
@@ -82,6 +84,7 @@ def test_a_converged_state_needs_no_more_than_the_least_number_of_steps(crystal,
     assert again.energies.free * HARTREE_EV == pytest.approx(ground.energies.free * HARTREE_EV, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_step_long_past_is_gone_and_said_to_be(crystal, calculation):
     """The rows of the history are used again, so a state on the way that is kept for long loses them."""
     states = []
@@ -101,6 +104,7 @@ CHANGED = {
 }  # fmt: skip
 
 
+@pytest.mark.fast("cutoff", "spins", "functional", "ismear")
 @pytest.mark.parametrize("name", CHANGED)
 def test_memory_is_left_where_the_answer_to_a_density_is_another_one(crystal, calculation, name):
     state = calculation(crystal("al_pair"), **METAL, max_steps=2).run().state
@@ -128,6 +132,7 @@ def test_atoms_that_exchange_their_correction_are_another_calculation(crystal, c
     assert start.progress is None and start.notes[-1].endswith("not the same LDAU of the species")
 
 
+@pytest.mark.slow
 def test_number_of_bands_changes_the_solver_and_not_the_mixing(crystal, calculation):
     state = calculation(crystal("al_pair"), **METAL, max_steps=3).run().state
     more = calculation(crystal("al_pair"), **METAL, bands=state.coeff_sknG.shape[2] + 2)
@@ -155,6 +160,8 @@ MOVED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
+@pytest.mark.fast("al_pair-*")
 @pytest.mark.parametrize(("name", "settings"), MOVED)
 def test_a_state_serves_a_structure_with_a_moved_atom(crystal, calculation, name, settings):
     """Fewer applications of H than from atoms, the same energy, and the notes say what is not the same."""
@@ -181,6 +188,7 @@ def test_orbitals_follow_the_centre_of_inversion(crystal, calculation):
     assert torch.equal(start.coeff_sknG, state.coeff_sknG)
 
 
+@pytest.mark.slow
 def test_a_state_serves_a_strained_cell(crystal, calculation):
     """Other plane waves: those that both spheres have are copied."""
     structure = crystal("si_bent")

@@ -32,6 +32,7 @@ def dynamics(make_record, tmp_path):
     return _write(tmp_path / "run", record), record
 
 
+@pytest.mark.fast("True")
 @pytest.mark.parametrize("fixed_cell", [True, False])
 def test_files_of_a_growing_run_are_those_of_one_that_is_written_once(tmp_path, make_record, monkeypatch, fixed_cell):
     whole = make_record(ionic=5, parameters=TAGS, **DYNAMICS)

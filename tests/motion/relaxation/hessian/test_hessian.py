@@ -79,6 +79,7 @@ def test_equations_are_solved_among_the_vectors_that_may_change():
     np.testing.assert_allclose((matrix @ found)[:6], right.normal(size=9)[:6], rtol=1e-9)
 
 
+@pytest.mark.fast("start0-2")
 @pytest.mark.parametrize(
     ("start", "isif"), [(crystal(rattle=0.3), 2), (crystal(rattle=0.2, strain=0.1), 3), (cluster(8), 2)]
 )

@@ -48,6 +48,7 @@ def test_scattering_lengths_are_published_ones(kind, length):
 
 
 # partial-wave analysis of Nijmegen (1993), degrees, at 50 MeV; the potential follows it within about half a degree
+@pytest.mark.fast("waves0-*", "waves2-*", "waves7-*")
 @pytest.mark.parametrize(
     ("waves", "name", "value"),
     [
@@ -100,6 +101,7 @@ def test_partial_waves_of_a_tensor_force_are_its_radial_integrals():
         np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_oscillator_basis_gives_the_same_deuteron_from_above():
     energies = [
         np.linalg.eigvalsh(hamiltonian(chiral.nnlo_opt("pn", 25.0, quanta), 1, 1, (0, 2), quanta // 2))[0]
@@ -109,6 +111,7 @@ def test_oscillator_basis_gives_the_same_deuteron_from_above():
     assert energies[-1] == pytest.approx(-2.22458, abs=5e-3)
 
 
+@pytest.mark.slow
 def test_tritium_in_a_small_space(small_nucleus):
     """No published number at this Nmax: the bound falls with Nmax and stays above the converged -8.25 MeV."""
     energies = []

@@ -26,6 +26,7 @@ def test_energy_of_the_deuteron_does_not_depend_on_the_oscillator_length():
 
 
 # MFDn for 4He and 3He; 3H at Nmax 4 and 6Li (M = 1) also from other published runs
+@pytest.mark.fast("2-2-2-*", "2-1-2-*")
 @pytest.mark.parametrize(
     ("protons", "neutrons", "nmax", "twice_m", "with_coulomb", "energies"),
     [
@@ -58,6 +59,7 @@ def test_helium_4_has_the_radii_and_quantum_numbers_that_mfdn_prints(small_nucle
     assert orbital == pytest.approx(spin, abs=1e-9)  # L = S where J = 0
 
 
+@pytest.mark.slow
 def test_lithium_6_has_the_energies_of_mfdn_and_lawson_leaves_them(small_nucleus):
     nucleus = small_nucleus(3, 3, 2, twice_m=2)
     potential = couple(nucleus.space, EVERYWHERE, 20.0) + 50.0 * centre_of_mass_quanta(nucleus.space, 6)

@@ -27,6 +27,7 @@ def bare(kind, waves, p_x):
     return joined(chiral.momentum_matrices(kind, p_x, waves), waves)
 
 
+@pytest.mark.fast("1.5", "3.0")
 @pytest.mark.parametrize("srg_lambda", [3.0, 2.0, 1.5])
 def test_the_deuteron_keeps_its_energy_and_loses_d_state(srg_lambda):
     p_x, weight = chiral.momentum_mesh(60)
@@ -37,6 +38,7 @@ def test_the_deuteron_keeps_its_energy_and_loses_d_state(srg_lambda):
     assert found_parts[1] < 0.95 * parts[1]
 
 
+@pytest.mark.fast("200.0-*", "50.0-pn-*")
 @pytest.mark.parametrize(
     ("kind", "waves"),
     [("pn", SINGLET), ("pn", TRIPLET), ("nn", [(0, 1, 1, 1)]), ("pp", [(2, 1, 1, 1), (2, 1, 1, 3), (2, 1, 3, 3)])],

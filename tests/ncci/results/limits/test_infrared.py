@@ -92,6 +92,7 @@ def test_energies_of_the_form_have_their_limit_to_the_last_digit():
     assert found.radius.energy == pytest.approx(2**0.5, abs=2e-3)
 
 
+@pytest.mark.fast("4He")
 @pytest.mark.parametrize(
     ("table", "nucleons", "energy", "most", "radius"),
     [(HELIUM, 4, -28.299, 0.1, 1.436), (TRITON, 3, -8.370, 0.2, None), (TRITON_SOFT, 3, -8.442, 0.05, None)],

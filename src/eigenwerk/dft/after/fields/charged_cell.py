@@ -26,7 +26,7 @@ from eigenwerk.dft.crystal.madelung import madelung_constant, point_charge_poten
 from eigenwerk.dft.crystal.structure import Structure, is_cubic, shortest, vacuum, widest_gaps
 from eigenwerk.dft.inputs.checks import APART
 from eigenwerk.dft.inputs.steps.electrons import NEUTRAL
-from eigenwerk.dft.inputs.tags_in_force import number
+from eigenwerk.dft.settings.tags_in_force import number
 from eigenwerk.dft.terms.hartree import hartree
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.term import Charges

@@ -14,12 +14,13 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.inputs.checks import VACUUM
-from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.steps.kpoints import WeightlessPoints, kpoints_of_file, kpoints_of_spacing
-from eigenwerk.dft.inputs.tags_in_force import Computed, number
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import Computed, number
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.kpoints import KpointsFile
 from eigenwerk.io.vasp.input.poscar import Poscar
+from eigenwerk.shown import counted
 from eigenwerk.units import BOHR_ANGSTROM
 
 PATH_FILE = "KPOINTS_BANDS"
@@ -92,5 +93,5 @@ def _named_path(words: str, structure: Structure, symmetry: Symmetry, title: str
         lines = beside_vacuum(whole, vacuum(structure) > VACUUM / BOHR_ANGSTROM)
         left = ", none across vacuum" if len(lines) < len(whole) else ""
     per_line = points_per_line(lines, structure)
-    source = f"{what} of {len(lines)} line{'s' if len(lines) > 1 else ''}{left} (--bands {words})"
+    source = f"{what} of {counted(len(lines), 'line')}{left} (--bands {words})"
     return path_kpoints(lines, per_line, symmetry, source), path_text(lines, per_line, f"{title}: {what}")

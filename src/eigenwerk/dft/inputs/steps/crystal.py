@@ -16,10 +16,11 @@ from eigenwerk.dft.crystal.symmetry import (
     without_spin_flips,
 )
 from eigenwerk.dft.inputs.checks import check_idealised
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.steps.motion import DIMER, DYNAMICS, PATH, RELAXATION, MotionRequest, kind_of_motion
-from eigenwerk.dft.inputs.steps.parameters import symmetry_tolerance
-from eigenwerk.dft.inputs.tags_in_force import number, whole
+from eigenwerk.dft.inputs.steps.motion import MotionRequest
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.motion_kind import DIMER, DYNAMICS, PATH, RELAXATION, kind_of_motion
+from eigenwerk.dft.settings.parameters import symmetry_tolerance
+from eigenwerk.dft.settings.tags_in_force import number, whole
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.motion.relaxation.chart import followed_strains
@@ -37,7 +38,7 @@ def symmetric_structure(
         level = whole(incar, "ISYM")
         if kind_of_motion(incar) in (DYNAMICS, PATH, DIMER):
             level = min(level, 0)
-        symmetry = find_symmetry(given, symmetry_tolerance(incar), level)
+        symmetry = find_symmetry(given, symmetry_tolerance(number(incar, "SYMPREC")), level)
         if fixed_moment is not None:
             symmetry = without_spin_flips(symmetry)
         axis = whole(incar, "IDIPOL")

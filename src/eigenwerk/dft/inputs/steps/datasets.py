@@ -2,11 +2,11 @@
 
 from math import fsum
 
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.tags_in_force import Computed, line_of, number_or
 from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.non_local import functional_title
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of, number_or
 from eigenwerk.errors import InputError
-from eigenwerk.dft.settings.parameters import functional_title
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.functionals.non_local import NonLocal
@@ -35,8 +35,8 @@ LARGE_ERROR = 0.1
 
 
 def choose_functional(incar: Incar, findings: Findings) -> tuple[Functional, dict[str, Computed]]:
-    """The functional of GGA with PARAM1 and PARAM2, or of LIBXC1 and LIBXC2, and these numbers in force; that of an INCAR
-    that names none where they cannot be used."""
+    """The functional of GGA with PARAM1 and PARAM2, or of LIBXC1 and LIBXC2, and these numbers in force; that of an
+    INCAR that names none where they cannot be used."""
     found = _functional_by_name(incar, findings)
     given = [tag for tag in PARAMETERS if tag in incar.values]
     family = FAMILIES.get(found.tag)
@@ -48,7 +48,8 @@ def choose_functional(incar: Incar, findings: Findings) -> tuple[Functional, dic
     missing = [tag for tag in PARAMETERS if tag not in given and not incar.broken(tag)]
     values = [number_or(incar, tag, usual) for tag, usual in zip(PARAMETERS, family.usual, strict=True)]
     if family.tag == "BO" and missing:
-        taken = ", ".join(f"{tag} = {value:.10g}" for tag, value in zip(PARAMETERS, values, strict=True) if tag in missing)
+        pairs = zip(PARAMETERS, values, strict=True)
+        taken = ", ".join(f"{tag} = {value:.10g}" for tag, value in pairs if tag in missing)
         message = f"{taken} {'is' if len(missing) == 1 else 'are'} taken, as in {found.title}; in VASP write them"
         findings.add(incar.problem("GGA", message, severity="note"))
     origins = [line_of(incar, tag) if tag in given else f"GGA = {family.tag}" for tag in PARAMETERS]

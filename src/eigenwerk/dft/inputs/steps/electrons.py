@@ -9,10 +9,10 @@ import numpy as np
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.tags_in_force import DEFAULT, Computed, line_of, number, whole
 from eigenwerk.dft.settings.dataset import DataSet, closed_shell_electrons, hund_moment
 from eigenwerk.dft.settings.default_bands import BandDemand, default_bands, fewest_bands, smearing_window, thermal_bands
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import DEFAULT, Computed, line_of, number, whole
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.units import HARTREE_EV

@@ -5,16 +5,16 @@ from math import ceil
 
 import numpy as np
 
-from eigenwerk.dft.basis.grids import PAIR_FACTOR
 from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.madelung import screened_images
 from eigenwerk.dft.exchange.pairs.mesh_points import mesh_points
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.steps.bands import BandRequest
-from eigenwerk.dft.inputs.tags_in_force import Computed, line_of
 from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.dft.settings.exchange import WIGNER_SEITZ, exchange_range
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.motion_kind import FIXED
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.hybrid import B3LYP, SHARES, Hybrid
 from eigenwerk.functionals.table import LIBXC_HYBRIDS, SHORT_RANGES, find_functional
@@ -26,8 +26,6 @@ REDUCTIONS = ("NKREDX", "NKREDY", "NKREDZ")
 PARITIES = {"EVENONLY": EVEN, "ODDONLY": ODD}
 ONLY_HYBRID = ("AEXX", "HFSCREEN", "CORE_EXCHANGE", "PRECFOCK", "NKRED", *REDUCTIONS, *PARITIES, "NBLOCK_FOCK")
 """Tags that mean nothing without LHFCALC."""
-
-PROBE_CHARGE, WIGNER_SEITZ = "probe charge", "Wigner-Seitz"
 
 OF_B3LYP = ("B3", "B5")
 """Words of GGA that serve in hybrids alone, with the shares of B3LYP."""
@@ -245,17 +243,6 @@ def level_error(crystal_cv: np.ndarray, hybrid: Hybrid) -> float:
     return hybrid.fraction * HARTREE_EV * screened_images(crystal_cv, hybrid.screening)
 
 
-def pair_precision_of(incar: Incar) -> str:
-    """PRECFOCK, of `PAIR_FACTOR`."""
-    word = str(incar.get("PRECFOCK"))
-    return word if word in PAIR_FACTOR else "Normal"
-
-
-def core_screened_of(incar: Incar, hybrid: Hybrid | None) -> bool:
-    """Whether exchange with the cores is screened (CORE_EXCHANGE)."""
-    return incar.get("CORE_EXCHANGE") == "Screened" and hybrid is not None and bool(hybrid.screening)
-
-
 def downsampling_of(
     incar: Incar, kpoints: KPoints, hybrid: Hybrid | None, findings: Findings
 ) -> Downsampling | None:
@@ -330,16 +317,6 @@ def check_mesh_of_exchange(
     else:
         message += ": levels that symmetry makes equal may come out different"
         findings.warn(file, message, "Give a mesh with all operations, such as a Gamma-centred one.")
-
-
-def exchange_range(requested: BandRequest | None, hybrid: Hybrid | None) -> str:
-    """What becomes of exact exchange at long range (`UNSCREENED` of exchange/kernel.py).
-
-    A probe charge says what stands for 1/r at zero wave vector and nothing of points beside the mesh, between which 1/r
-    diverges; what ends at a cell does not.
-    """
-    asked = bool(requested) and hybrid is not None and bool(hybrid.fraction) and not hybrid.screening
-    return WIGNER_SEITZ if asked else PROBE_CHARGE
 
 
 def check_bands_of_exchange(

@@ -6,10 +6,10 @@ from math import prod
 
 from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.restart import FIXED
-from eigenwerk.dft.inputs.tags_in_force import tell_idle
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.motion_kind import FIXED
 from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.dft.settings.tags_in_force import tell_idle
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.output.volumetric import bytes_of

@@ -14,8 +14,8 @@ from eigenwerk.dft.basis.grids import (
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import equivalent_axes, translation_denominators
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.tags_in_force import Computed, line_of
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of
 from eigenwerk.io.paw.paw_library import density_loss_eV
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar

@@ -16,11 +16,12 @@ from eigenwerk.dft.crystal.kpoints import (
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA, Tetrahedra
-from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.kpoints import KpointsFile
 from eigenwerk.io.vasp.input.poscar import Poscar
+from eigenwerk.shown import counted
 
 TETRAHEDRON_REMEDY = "Set ISMEAR = 0 with SIGMA = 0.05, or write a mesh of at least four points."
 
@@ -90,7 +91,7 @@ def kpoints_of_file(file: KpointsFile, poscar: Poscar, structure: Structure, sym
     if file.kind == "line":
         return _path(file, point_kc, symmetry)
     weight_k = np.ones(len(point_kc)) if file.weights_k is None else file.weights_k
-    source = f"list of {_points(len(point_kc))} in {file.file}"
+    source = f"list of {counted(len(point_kc), 'point')} in {file.file}"
     if not weight_k.any():
         return replace(
             explicit(point_kc, np.ones(len(point_kc)), symmetry, source), weight_k=weight_k, label_k=file.labels
@@ -98,16 +99,12 @@ def kpoints_of_file(file: KpointsFile, poscar: Poscar, structure: Structure, sym
     return replace(explicit(point_kc, weight_k, symmetry, source), label_k=file.labels)
 
 
-def _points(count: int) -> str:
-    return f"{count} point{'s' if count != 1 else ''}"
-
-
 def _path(file: KpointsFile, point_kc: np.ndarray, symmetry: Symmetry) -> KPoints:
     lines = [
         PathLine(point_kc[place], point_kc[place + 1], file.labels[place], file.labels[place + 1])
         for place in range(0, len(point_kc), 2)
     ]
-    source = f"path of {len(lines)} line{'s' if len(lines) > 1 else ''} in {file.file}"
+    source = f"path of {counted(len(lines), 'line')} in {file.file}"
     return path_kpoints(lines, file.points_per_line, symmetry, source)
 
 
@@ -144,10 +141,10 @@ def self_consistent(
     rest = kpoints.point_kc[~weighted_k]
     labels = kpoints.label_k or ("",) * len(weighted_k)
     weightless = replace(
-        explicit(rest, np.ones(count), kpoints.symmetry, f"{_points(count)} of weight 0 in {file.file}"),
+        explicit(rest, np.ones(count), kpoints.symmetry, f"{counted(count, 'point')} of weight 0 in {file.file}"),
         label_k=tuple(label for label, weighted in zip(labels, weighted_k, strict=True) if not weighted),
     )
-    source = f"list of {_points(len(weighted_k) - count)} in {file.file}"
+    source = f"list of {counted(len(weighted_k) - count, 'point')} in {file.file}"
     made = explicit(kpoints.point_kc[weighted_k], kpoints.weight_k[weighted_k], kpoints.symmetry, source)
     return made, WeightlessPoints(weightless, np.flatnonzero(~weighted_k))
 

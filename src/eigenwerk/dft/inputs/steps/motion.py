@@ -5,9 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eigenwerk.dft.inputs.findings import Findings, placed
-from eigenwerk.dft.inputs.restart import FIXED
-from eigenwerk.dft.inputs.tags_in_force import Computed, number, number_or, whole
+from eigenwerk.dft.settings.findings import Findings, placed
+from eigenwerk.dft.settings.motion_kind import (
+    DIMER,
+    DYNAMICS,
+    METHODS,
+    PATH,
+    RELAXATION,
+    VIBRATIONS,
+    kind_of_motion,
+    stays,
+)
+from eigenwerk.dft.settings.tags_in_force import Computed, number, number_or, whole
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import MASSES, isotope_masses
 from eigenwerk.io.vasp.input.incar import Incar
@@ -22,11 +31,6 @@ from eigenwerk.motion.saddle.vasp_tags import USUAL_FORCE, band_settings_of_tags
 from eigenwerk.motion.vibrations.vasp_tags import vibration_settings_of_tags
 from eigenwerk.motion.vibrations.vibrations import VibrationSettings
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
-
-RELAXATION, DYNAMICS, VIBRATIONS, PATH, DIMER = "relaxation", "dynamics", "vibrations", "path", "dimer"
-
-METHODS = {1: "diis", 2: "quasi-newton", 3: "damped"}
-"""Of relaxation, by IBRION."""
 
 PREDICTIONS = {0: NONE, 1: ATOMS, 2: SECOND, 3: FIT}
 """By IWAVPR."""
@@ -96,33 +100,6 @@ class MotionRequest:
         if isinstance(given, DynamicsSettings):
             return given.barostat != "none"
         return isinstance(given, VibrationSettings) and given.strains
-
-
-def kind_of_motion(incar: Incar) -> str | None:
-    """By NSW and IBRION; None where nothing moves, or nobody knows what because IBRION is refused."""
-    steps, ibrion = whole(incar, "NSW"), incar.values.get("IBRION")
-    if stays(incar):
-        return None
-    if whole(incar, "IMAGES") > 0 and not incar.broken("IBRION"):
-        return PATH
-    if steps <= 0 or ibrion == -1 or incar.broken("IBRION"):
-        return None
-    if ibrion in (5, 6):
-        return VIBRATIONS
-    if ibrion == 44:
-        return DIMER
-    return RELAXATION if ibrion in METHODS else DYNAMICS
-
-
-def outside(incar: Incar) -> bool:
-    """Whether IBRION leaves the motion to the optimisers of the VTST patches."""
-    return incar.values.get("IBRION") == 3 and number_or(incar, "POTIM", 0.5) <= 0
-
-
-def stays(incar: Incar) -> bool:
-    """Whether one ionic step of a density that is kept is asked for: in VASP no atom moves before it ends."""
-    kept, moves = incar.values.get("ICHARG") in FIXED, incar.values.get("IBRION", 0) in (0, *METHODS)
-    return kept and moves and whole(incar, "NSW") == 1 and whole(incar, "IMAGES") <= 0
 
 
 def motion_request(

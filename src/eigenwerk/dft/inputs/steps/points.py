@@ -8,13 +8,14 @@ from eigenwerk.dft.crystal.listed_mesh import as_mesh, as_whole_mesh
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.inputs.checks import check_mesh, check_points_of_vibrations, check_single_point
-from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.steps.bands import BandRequest
 from eigenwerk.dft.inputs.steps.electrons import ListedWaves
 from eigenwerk.dft.inputs.steps.exchange import check_mesh_of_exchange, check_points_of_exchange, downsampling_of
 from eigenwerk.dft.inputs.steps.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
-from eigenwerk.dft.inputs.steps.motion import VIBRATIONS, MotionRequest
-from eigenwerk.dft.inputs.tags_in_force import number
+from eigenwerk.dft.inputs.steps.motion import MotionRequest
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.motion_kind import VIBRATIONS
+from eigenwerk.dft.settings.tags_in_force import number
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.kpoints import KpointsFile

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.dft.inputs.steps.motion import RELAXATION, kind_of_motion
-from eigenwerk.dft.inputs.tags_in_force import whole
+from eigenwerk.dft.settings.motion_kind import RELAXATION, kind_of_motion
+from eigenwerk.dft.settings.tags_in_force import whole
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.problem import Problem
 

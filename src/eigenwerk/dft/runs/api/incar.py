@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
-from eigenwerk.dft.inputs.tags_in_force import Setting
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.runs.api.constraints import PLACE, held_problems
 from eigenwerk.dft.runs.api.structures import GivenStructure
+from eigenwerk.dft.settings.tags_in_force import Setting
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.input.poscar import Poscar, format_poscar
 from eigenwerk.io.vasp.problem import Problem

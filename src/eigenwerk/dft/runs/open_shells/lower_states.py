@@ -39,7 +39,7 @@ from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.cycle import StepCallback
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
 from eigenwerk.dft.settings.dataset import open_shell_moment
-from eigenwerk.dft.settings.mixing_extent import smallest_sloshing_g
+from eigenwerk.dft.settings.mixing import smallest_sloshing_g
 from eigenwerk.units import HARTREE_EV
 
 OnNote = Callable[..., None]

@@ -8,7 +8,6 @@ from pathlib import Path
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
-from eigenwerk.dft.inputs.steps.motion import PATH
 from eigenwerk.dft.runs.active_run import ActiveRun, OnNote, OnStep, Protect
 from eigenwerk.dft.runs.motion.surface import DensityFunctionalSurface
 from eigenwerk.dft.runs.open_shells.lower_states import unsearched_words
@@ -20,6 +19,7 @@ from eigenwerk.dft.runs.saving.output_folder import OutputFolder
 from eigenwerk.dft.runs.saving.saving import Saver
 from eigenwerk.dft.runs.stopping import StopRules
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
+from eigenwerk.dft.settings.motion_kind import PATH
 from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.motion.mover import Report
 from eigenwerk.motion.surface import Arrangement, SurfacePoint

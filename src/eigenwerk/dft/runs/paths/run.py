@@ -14,7 +14,6 @@ import torch
 
 from eigenwerk import __version__
 from eigenwerk.dft.inputs.inputs import Inputs, image_inputs
-from eigenwerk.dft.inputs.steps.motion import PATH
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.runs.active_run import Notes, OnNote, Protect
 from eigenwerk.dft.runs.computing import computing, read_datasets
@@ -26,6 +25,7 @@ from eigenwerk.dft.runs.quantities.report import RunInterrupted
 from eigenwerk.dft.runs.saving.output_folder import OutputFolder
 from eigenwerk.dft.runs.saving.saving import SAVE_EVERY
 from eigenwerk.dft.runs.stopping import Stopped, StopRules
+from eigenwerk.dft.settings.motion_kind import PATH
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import write_text
 from eigenwerk.io.hdf5.hdf5_state import read_with_header, write_state

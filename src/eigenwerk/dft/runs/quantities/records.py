@@ -20,10 +20,10 @@ from eigenwerk.dft.calculation import GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.filling.occupations import make_smearing, occupations_at
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.inputs.steps.projections import kinds_of_l
 from eigenwerk.dft.runs.fixed_density import FixedDensity
 from eigenwerk.dft.runs.quantities.given import generation_of, incar_tags, species_of, tags_in_force, tetrahedra_of
 from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.settings.projection import kinds_of_l
 from eigenwerk.dft.terms.energies import Energies
 from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.quantity import Values

@@ -13,7 +13,7 @@ import numpy as np
 
 from eigenwerk.dft.after.band_gap import BandGap, band_gap
 from eigenwerk.dft.after.band_structure import BandStructure
-from eigenwerk.dft.inputs.steps.motion import RELAXATION
+from eigenwerk.dft.settings.motion_kind import RELAXATION
 from eigenwerk.io.quantity import Inside, Values
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.record import IonicStep, ProjectionRecord, RunRecord, StepRecord

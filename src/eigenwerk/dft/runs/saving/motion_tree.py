@@ -12,12 +12,12 @@ from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.inputs.steps.motion import VIBRATIONS
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.runs.saving.checkpoint import density_of, fields_tree, orbitals_tree, stored_orbitals
 from eigenwerk.dft.runs.saving.ionic_tree import exact_tree, ionic_steps_of
 from eigenwerk.dft.scf.start.carried import Places, carried_orbitals
 from eigenwerk.dft.scf.start.state_history import KeptState, StateHistory
+from eigenwerk.dft.settings.motion_kind import VIBRATIONS
 from eigenwerk.dft.settings.same import SAME_START, apart
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5.hdf5_state import read_with_header

@@ -50,7 +50,7 @@ class MixSettings:
     bmix, bmix_mag: Kerker wave vectors in 1/bohr; 0 is plain linear mixing; bmix = None fits it to the measured
     response.  The magnetisation has no long-range response to damp; measured, 0 serves it best.
     amin: smallest factor at any g (never above the linear factor); amin_charge: the same for the total density alone,
-    if it is larger (`mixing_extent`).
+    if it is larger (`settings.mixing`).
     history: how many earlier changes take part.
     joint_spin: one set of Pulay coefficients for density and magnetisation (needed where the two respond to each
     other, as in every ferromagnet), or one for each.

@@ -124,10 +124,11 @@ HYBRID = (
 
 VDW = (
     Tag("LUSE_VDW", "bool", False, "", DISPERSION, "honoured",
-        "Non-local correlation: of vdW-DF, vdW-DF2, optPBE, optB88, optB86b, rev-vdW-DF2 and vdW-DF-cx with AGGAC = 0, of "
-        "rVV10 with IVDW_NL = 2. The kernel is made of its formula: no vdw_kernel.bindat is read."),
+        "Non-local correlation: of vdW-DF, vdW-DF2, optPBE, optB88, optB86b, rev-vdW-DF2 and vdW-DF-cx with AGGAC = 0, "
+        "of rVV10 with IVDW_NL = 2. The kernel is made of its formula: no vdw_kernel.bindat is read."),
     Tag("ZAB_VDW", "float", -0.8491, "", DISPERSION, "honoured",
-        "Coefficient of the gradient in Dion's kernel: -0.8491 of vdW-DF, -1.8867 of vdW-DF2 and rev-vdW-DF2.", at_most=0.0),
+        "Coefficient of the gradient in Dion's kernel: -0.8491 of vdW-DF, -1.8867 of vdW-DF2 and rev-vdW-DF2.",
+        at_most=0.0),
     Tag("IVDW_NL", "int", 1, "", DISPERSION, "honoured", "Kernel: 1 Dion's (vdW-DF), 2 that of rVV10.",
         remedy="Set IVDW_NL = 1 or 2.",
         choices=(TagValue(1), TagValue(2), TagValue(3, "refused", "vdW-DF3-opt1 is not available"),

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from eigenwerk.cli.checking.check_document import document
+from eigenwerk.cli.checking.check_text import lines
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.runs.run_report import description
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 SLAB = "slab\n1\n3 0 0\n0 3 0\n0 0 14\nLi H\n1 1\nCartesian\n0 0 2\n0 0 3.6\n"
@@ -72,3 +75,16 @@ def test_a_field_leaves_only_operations_that_keep_its_sense(read):
     without = read("IDIPOL = 3\nLDIPOL = T", symmetric).symmetry
     field = read("IDIPOL = 3\nLDIPOL = T\nEFIELD = 0.1", symmetric).symmetry
     assert field.order == without.order // 2 and "turn the electric field" in " ".join(field.notes)
+
+
+@pytest.mark.parametrize(("tags", "words"), [
+    ("IDIPOL = 3", "corrected along axis 3, in the energy alone"),
+    ("IDIPOL = 3; LDIPOL = T", "corrected along axis 3, in energy and potential"),
+    ("IDIPOL = 3; LDIPOL = T; EFIELD = 0.1",
+     "corrected along axis 3, in energy and potential, with a field of 0.1 eV/Å"),
+])  # fmt: skip
+def test_check_and_run_say_what_is_done_in_the_same_words(read, tags, words):
+    inputs = read(tags)
+    assert ("dipole", words) in description(inputs)
+    assert ["dipole", words] in document(inputs)["electrons"]["words"]
+    assert any(line.split() == ["dipole", *words.split()] for line, _ in lines(document(inputs)))

@@ -1,12 +1,16 @@
 """LDAU, LDAUTYPE, LDAUL, LDAUU, LDAUJ: which shells get a +U correction (no torch here)."""
 
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.tags_in_force import Computed
+from collections.abc import Mapping
+
 from eigenwerk.dft.settings.dataset import DataSet
-from eigenwerk.dft.settings.parameters import SHELLS
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import Computed
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.units import HARTREE_EV
+
+SHELLS = "spdf"
+"""Letters of angular momenta."""
 
 LISTS = ("LDAUL", "LDAUU", "LDAUJ")
 NONE = (-1, 0.0)
@@ -15,18 +19,19 @@ NONE = (-1, 0.0)
 
 def hubbard_shells(
     incar: Incar, poscar: Poscar, datasets: dict[str, DataSet], findings: Findings
-) -> tuple[dict[str, tuple[int, float]], tuple[str, ...]]:
-    """Kind of atom -> (l, U - J in hartree) of the shells with a correction that is not zero; the kind of each atom.
+) -> tuple[dict[str, tuple[int, float]], tuple[str, ...], dict[str, Computed]]:
+    """Kind of atom -> (l, U - J in hartree) of the shells with a correction that is not zero; the kind of each atom;
+    tags that are not in force.
 
     The lists have one value for each species of POSCAR, in its order.  Species of one element with different values
     are kinds of their own, which symmetry does not exchange.  Problems go to the findings.
     """
     if not incar.get("LDAU"):
-        return {}, poscar.symbols
+        return {}, poscar.symbols, _idle_tags(incar, findings)
     runs = [symbol for symbol, _ in poscar.species_runs]
     lists = {tag: _list(incar, tag, runs, findings) for tag in LISTS}
     if any(len(values) != len(runs) for values in lists.values()):
-        return {}, poscar.symbols
+        return {}, poscar.symbols, {}
     wanted = [
         (int(l), (u - j) / HARTREE_EV) if l >= 0 and u != j else NONE for l, u, j in zip(*lists.values(), strict=True)
     ]
@@ -44,13 +49,11 @@ def hubbard_shells(
     counts = [count for _, count in poscar.species_runs]
     kinds = (kind_of[run] for run in zip(runs, wanted, strict=True))
     shells = {kind: shell for kind, shell in shells.items() if shell[0] < len(SHELLS)}  # of others an error tells
-    return shells, tuple(kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count))
+    return shells, tuple(kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count)), {}
 
 
-def idle_tags(incar: Incar, findings: Findings) -> dict[str, Computed]:
+def _idle_tags(incar: Incar, findings: Findings) -> dict[str, Computed]:
     """Without LDAU the other tags are not in force; those that are given get a word."""
-    if incar.get("LDAU"):
-        return {}
     for tag in ("LDAUTYPE", *LISTS):
         if tag in incar.values and not incar.broken("LDAU"):
             findings.add(incar.problem(tag, "it acts only with LDAU = .TRUE.", severity="note"))
@@ -112,3 +115,9 @@ def _check_shell(incar: Incar, symbol: str, l: int, datasets: dict[str, DataSet]
         held = ", ".join(SHELLS[l] for l in sorted({state.l for state in datasets[symbol].header.states}))
         message = f"l = {l} for {symbol}, but its data set {datasets[symbol].header.name} has only {held} channels"
         findings.add(incar.problem("LDAUL", message, f"Change it, or set -1 for {symbol}."))
+
+
+def hubbard_words(hubbard: Mapping[str, tuple[int, float]], _: object = None) -> list[str]:
+    """One text for each corrected shell, 'Ni d: U - J = 6 eV (Dudarev)'; Ni 2 is a second species of nickel."""
+    return [f"{kind} {SHELLS[l]}: U - J = {difference * HARTREE_EV:g} eV (Dudarev)"
+            for kind, (l, difference) in hubbard.items()]  # fmt: skip

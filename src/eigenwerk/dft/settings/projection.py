@@ -1,14 +1,15 @@
 """LORBIT and RWIGS: whether, on which spheres and how finely orbitals are projected on atoms (no torch here)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.tags_in_force import Computed, line_of, whole
 from eigenwerk.dft.settings.dataset import DataSet
-from eigenwerk.dft.settings.parameters import SphereProjection
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of, whole
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.output.weights.projections import BY_L, WITH_PHASES, D, F
+from eigenwerk.shown import counted
 from eigenwerk.units import BOHR_ANGSTROM
 
 OWN_RADII = 10
@@ -16,6 +17,14 @@ OWN_RADII = 10
 
 LARGEST = 10.0
 """A larger radius (Å) is taken for a mistake."""
+
+
+@dataclass(frozen=True)
+class SphereProjection:
+    """Spheres about the atoms on which orbitals are projected: radius by element, bohr; phases: whether wanted too."""
+
+    radius: Mapping[str, float]
+    phases: bool = False
 
 
 def sphere_projection(
@@ -74,7 +83,7 @@ def _own_radii(lorbit: int) -> int:
 def _wrong(radius_x: tuple[float, ...], runs: list[str]) -> str:
     """What is wrong with radii, '' for nothing."""
     if len(radius_x) != len(runs):
-        count = f"{len(radius_x)} value{'' if len(radius_x) == 1 else 's'}"
+        count = counted(len(radius_x), "value")
         return f"{count}, but POSCAR has {len(runs)} species ({' '.join(runs)})"
     for symbol, r in zip(runs, radius_x, strict=True):
         if not 0 < r <= LARGEST:

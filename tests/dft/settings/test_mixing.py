@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.inputs.steps.parameters import MOLECULE_AMIX, mixing
-from eigenwerk.dft.settings.mixing_extent import (
+from eigenwerk.dft.settings.mixing import (
     ATOM_RADIUS,
     FIT_MAG_FROM,
+    MOLECULE_AMIX,
+    Mixing,
+    density_mixing,
     magnetic_fit_from,
     smallest_factor,
     smallest_sloshing_g,
 )
-from eigenwerk.dft.settings.parameters import Mixing
 from eigenwerk.io.vasp.input.incar import parse_incar
 
 WATER_AV = np.array([[0.0, 0.0, 0.0], [0.0, 1.442, 1.126], [0.0, -1.442, 1.126]])
@@ -92,17 +93,17 @@ def test_a_larger_amin_stays():
 @pytest.mark.parametrize("tag", ["AMIX = 0.4", "BMIX = 1.0", "AMIN = 0.1"])
 def test_explicit_tags_mean_what_they_mean_in_vasp(tag):
     wide = in_box(WATER_AV, 15, 15, 15)
-    assert mixing(parse_incar("ENCUT = 300"), wide)[0].by_extent
-    given = mixing(parse_incar(f"ENCUT = 300\n{tag}"), wide)[0]
+    assert density_mixing(parse_incar("ENCUT = 300"), wide)[0].by_extent
+    given = density_mixing(parse_incar(f"ENCUT = 300\n{tag}"), wide)[0]
     assert not given.by_extent and given.amix == 0.4
 
 
 def test_molecules_are_mixed_by_more_than_atoms_and_crystals():
     plain = parse_incar("ENCUT = 300")
-    molecule, tags = mixing(plain, in_box(WATER_AV, 15, 15, 15))
+    molecule, tags = density_mixing(plain, in_box(WATER_AV, 15, 15, 15))
     assert molecule.amix == MOLECULE_AMIX == tags["AMIX"].value
     for other in (in_box(WATER_AV[:1], 15, 15, 15), in_box(WATER_AV, 15, 15, 3)):
-        assert mixing(plain, other)[0].amix == 0.4
+        assert density_mixing(plain, other)[0].amix == 0.4
 
 
 @pytest.mark.parametrize(

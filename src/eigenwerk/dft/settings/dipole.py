@@ -1,12 +1,13 @@
 """IDIPOL, LDIPOL, DIPOL, EFIELD: corrections for the dipole of a slab or molecule, a field across it (no torch)."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure, is_cubic, vacuum, widest_gaps
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.steps.motion import kind_of_motion
-from eigenwerk.dft.inputs.tags_in_force import Computed, number, whole
-from eigenwerk.dft.settings.parameters import DipoleCorrection
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.motion_kind import kind_of_motion
+from eigenwerk.dft.settings.tags_in_force import Computed, number, whole
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -16,6 +17,20 @@ LEAST_VACUUM, LEAST_DISTANCE = 4.0, 2.0
 ALL_AXES = 4
 
 IDLE = {"LDIPOL": "it acts only with IDIPOL", "DIPOL": "it acts only with IDIPOL"}
+
+
+@dataclass(frozen=True)
+class DipoleCorrection:
+    """IDIPOL, LDIPOL, DIPOL, EFIELD: one axis of a slab, or all of a molecule; centre in fractional coordinates.
+
+    in_potential: whether orbitals and forces know of it; force: of an electric field on an electron along the axis,
+    hartree per bohr.
+    """
+
+    axes: tuple[int, ...]
+    centre_c: tuple[float, float, float]
+    in_potential: bool = False
+    force: float = 0.0
 
 
 def dipole_correction(
@@ -105,3 +120,12 @@ def _check_step(incar: Incar, structure: Structure, axis: int, centre: float, fi
             "DIPOL", f"the potential has its step half a cell away, {nearest:.2f} Å from an atom along axis {axis + 1}",
             "Remove the line: the step is then in the middle of the vacuum.",
         ))  # fmt: skip
+
+
+def dipole_words(given: DipoleCorrection | None, _: object = None) -> list[str]:
+    """'along axis 3, in energy and potential, with a field of 0.1 eV/Å'."""
+    if given is None:
+        return []
+    axes = "all axes" if len(given.axes) == 3 else f"axis {given.axes[0] + 1}"
+    field = f", with a field of {given.force * HARTREE_EV / BOHR_ANGSTROM:g} eV/Å" if given.force else ""
+    return [f"corrected along {axes}, in {'energy and potential' if given.in_potential else 'the energy alone'}{field}"]

@@ -29,6 +29,7 @@ def test_on_is_honoured_and_tells_radius_and_error(read):
     assert (inputs.setting("LREAL"), inputs.setting("ROPT")) == ("On", (2e-4, 2e-4))
 
 
+@pytest.mark.slow
 def test_small_cells_are_told_that_reciprocal_space_is_faster(read):
     assert "LREAL = .FALSE. is as fast or faster" in words(read("LREAL = On\n"), "note")
     cell = SIC.replace("4.36", "26.16").replace("1 1\n", "216 216\n")
@@ -66,6 +67,7 @@ def test_orbitals_that_are_real_by_inversion_keep_theirs(read):
     assert dict(read("LREAL = On\n", poscar=SILICON, mesh="2 2 2").parameters.real_space) == {"Si": 2e-4}
 
 
+@pytest.mark.fast("*species*", "*700*", "*= 0 1e-3*")
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.tags_in_force import Computed, number
-from eigenwerk.dft.settings.parameters import functional_title
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import Computed, number
 from eigenwerk.functionals.functional import DENSITY, Functional
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.functionals.non_local import DION, RVV10, VDW_DF1, VDW_DF2, NonLocal, kernel_words, recipe_name
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.input.incar import Incar
 
 OF_DION, OF_RVV10 = ("ZAB_VDW", "LSPIN_VDW"), ("BPARAM", "CPARAM")
@@ -32,11 +32,12 @@ def non_local_of(
     idle = OF_RVV10 if kernel == DION else OF_DION
     for tag in idle:
         if tag in incar.values and incar.values[tag] is not False:
-            message = f"not used: it belongs to IVDW_NL = {2 if kernel == DION else 1}, and this is the kernel of {kernel}"
+            message = f"not used: it belongs to IVDW_NL = {2 if kernel == DION else 1}, not to the kernel of {kernel}"
             findings.add(incar.problem(tag, message, severity="warning"))
     resolved = kernel == DION and bool(incar.get("LSPIN_VDW")) and incar.get("ISPIN") == 2
     if incar.get("LSPIN_VDW") and incar.get("ISPIN") != 2:
-        findings.add(incar.problem("LSPIN_VDW", "ISPIN = 1: both spins are alike, and so it changes nothing", severity="note"))
+        message = "ISPIN = 1: both spins are alike, and so it changes nothing"
+        findings.add(incar.problem("LSPIN_VDW", message, severity="note"))
     numbers: dict[str, Any] = {"b": number(incar, "BPARAM"), "c": number(incar, "CPARAM")}
     if kernel == DION:
         numbers = {"gradient": number(incar, "ZAB_VDW")}
@@ -61,8 +62,8 @@ def _doubts(
     share = gradient_correlation(functional, hybrid)
     if found.kernel == DION and share:
         message = (
-            f"Dion's kernel (LUSE_VDW, IVDW_NL = 1) holds all correlation beyond the uniform gas, and AGGAC = {share:g} "
-            f"adds {100 * share:g} % of the gradient correlation of {functional.title}: it would count twice"
+            "Dion's kernel (LUSE_VDW, IVDW_NL = 1) holds all correlation beyond the uniform gas, and "
+            f"AGGAC = {share:g} adds {100 * share:g} % of that of {functional.title}: it would count twice"
         )
         tag = "AGGAC" if "AGGAC" in incar.values else "LUSE_VDW"
         findings.add(incar.problem(tag, message, "Set AGGAC = 0 (PBE + rVV10, with IVDW_NL = 2, keeps AGGAC = 1)."))
@@ -70,11 +71,6 @@ def _doubts(
     if found.kernel == RVV10 and not share:
         message = "rVV10 goes with the gradient correlation of its functional, which AGGAC = 0 takes away"
         findings.add(incar.problem("LUSE_VDW", message, "Remove AGGAC = 0.", severity="warning"))
-    ivdw = incar.values.get("IVDW", 0)
-    if ivdw or incar.get("LVDW"):
-        title = functional_title(functional.tag, hybrid, found)
-        message = f"dispersion counts twice: {title} has it by its non-local correlation, and IVDW = {ivdw or 1} adds its own"
-        findings.add(incar.problem("IVDW" if ivdw else "LVDW", message, "Keep one of the two.", severity="warning"))
     if recipe_name(functional.tag, hybrid, found) is None and not (hybrid is not None and hybrid.fraction):
         findings.add(incar.problem("LUSE_VDW", *_of_mixture(functional, hybrid, found), severity="warning"))
 
@@ -96,9 +92,22 @@ def _tell_without(incar: Incar, functional: Functional, hybrid: Hybrid | None, f
         findings.add(incar.problem(tag, "not used: it acts only with LUSE_VDW = .TRUE.", severity="warning"))
     alone = hybrid is not None and not hybrid.fraction and not hybrid.gradient_correlation
     if alone and "AGGAC" in incar.values:
-        message = "correlation is that of the uniform gas alone: functionals with non-local correlation add it by LUSE_VDW"
+        message = "correlation is that of the uniform gas alone: recipes with non-local correlation add it by LUSE_VDW"
         findings.add(incar.problem("AGGAC", message, "Set LUSE_VDW = .TRUE. if that is meant.", severity="warning"))
     elif functional.tag.partition("(")[0] in USUAL and functional.tag != "RE":
         name = USUAL[functional.tag.partition("(")[0]]
-        message = f"{functional.title} exchange with PBE's correlation: {name} has LUSE_VDW = .TRUE. and AGGAC = 0 besides"
+        message = f"{functional.title} with PBE's correlation: {name} has LUSE_VDW = .TRUE. and AGGAC = 0 besides"
         findings.add(incar.problem("GGA", message, severity="note"))
+
+
+def functional_title(tag: str, hybrid: Hybrid | None, non_local: NonLocal | None) -> str:
+    """A functional as papers call it: optB88-vdW; of a mixture that has no name 'PBE with the kernel of vdW-DF'."""
+    title = find_functional(tag, hybrid).title
+    if non_local is None:
+        return title
+    return recipe_name(tag, hybrid, non_local) or f"{title}, with the {kernel_words(non_local)}"
+
+
+def non_local_words(non_local: NonLocal | None, _: object = None) -> list[str]:
+    """Which kernel with which numbers."""
+    return [] if non_local is None else [f"non-local by the {kernel_words(non_local)}"]

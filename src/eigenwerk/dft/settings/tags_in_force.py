@@ -7,7 +7,7 @@ from data set O.PBE" are different statements.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.tags.base import Derived, Tag, same_value, show
 from eigenwerk.io.vasp.tags.table import TAGS

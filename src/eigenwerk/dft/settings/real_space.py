@@ -1,21 +1,11 @@
-"""LREAL and ROPT: projectors in real space, how accurate, and what spheres that takes (no torch here)."""
+"""LREAL and ROPT: projectors in real space, and how accurate (no torch here)."""
 
-from dataclasses import replace
-from math import ceil, pi
-
-from eigenwerk.dft.basis.grids import WaveLimits
 from eigenwerk.dft.crystal.inversion import inversion_of_orbitals
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.tags_in_force import Computed, line_of
-from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.settings.dataset import DataSet
-from eigenwerk.errors import InputError
-from eigenwerk.io.paw.formats import read_dataset
+from eigenwerk.dft.settings.findings import Findings
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
-from eigenwerk.units import BOHR_ANGSTROM
 
 DEFAULT_ACCURACY = 2e-4
 """ROPT: changes energies by 0.1 to 0.5 meV per atom in Si, Al and MgO, and by 3 in Fe and O2 at low cutoffs; 1e-4, with
@@ -24,9 +14,6 @@ DEFAULT_ACCURACY = 2e-4
 LARGEST_ACCURACY = 0.1
 
 AUTO = "projectors stay in reciprocal space, exact and in most cells as fast"
-
-POINT_COST = 260
-"""Time for a point of a sphere, in units of that for a projector and a plane wave (measured on a processor)."""
 
 
 def projector_accuracy(
@@ -68,36 +55,3 @@ def projector_accuracy(
     for symbol, value in zip(runs, values, strict=True):
         accuracy[symbol] = min(value, accuracy.get(symbol, value))
     return accuracy, Computed(tuple(values), line_of(incar, "ROPT"))
-
-
-def check_spheres(
-    incar: Incar,
-    accuracy: dict[str, float],
-    datasets: dict[str, DataSet],
-    structure: Structure,
-    limits: WaveLimits,
-    size: JobSize,
-    findings: Findings,
-) -> JobSize:
-    """The size with the points of the spheres; one note with radii and errors, or an error where an accuracy is out of
-    reach."""
-    from eigenwerk.dft.paw.filtered import filtered_projectors  # loads scipy, for which no other input waits
-
-    words, points = [], {}
-    for symbol, wanted in accuracy.items():
-        try:
-            found = filtered_projectors(read_dataset(datasets[symbol].path), limits, wanted)
-        except InputError as error:
-            message, _, remedy = str(error).removeprefix("LREAL: ").partition(". ")
-            findings.add(incar.problem("LREAL", message, remedy))
-        else:
-            points[symbol] = ceil(4 / 3 * pi * found.radius**3 / structure.volume * size.wave_points)
-            words.append(f"{symbol} {found.radius * BOHR_ANGSTROM:.2f} Å ({found.error:.0e})")
-    species = zip(structure.species, size.species, strict=True)
-    size = replace(size, species=tuple(replace(s, sphere_points=points.get(symbol, 0)) for symbol, s in species))
-    if words:
-        message = f"projectors in real space, within spheres (and with errors) of {', '.join(words)}"
-        slow = POINT_COST * size.sphere_points > size.projectors * size.plane_waves * (1 if size.real else 2)
-        remedy = "In a cell of this size LREAL = .FALSE. is as fast or faster, and exact." if slow else ""
-        findings.add(incar.problem("LREAL", message, remedy, severity="note"))
-    return size

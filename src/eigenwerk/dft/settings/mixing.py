@@ -1,18 +1,27 @@
-"""How far charge can move: the longest waves that can slosh in what the cell holds.
+"""Density mixing (AMIX, BMIX, IMIX, MAXMIX), and how far charge can move: the longest waves that can slosh in what the
+cell holds.
 
 Equations and measured choices: docs/equations/mixing.md.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import pi, sqrt
 
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure, away_from_vacuum, vacuum
 from eigenwerk.dft.settings.dataset import hund_moment
-from eigenwerk.dft.settings.parameters import Mixing
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of, number, whole
 from eigenwerk.io.paw.dataset import PawState
+from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM
+
+MOLECULE_AMIX = 0.5
+"""AMIX of molecules: they screen less than crystals.  Not of free atoms, whose levels empty and fill at once."""
+
+CHOSEN = {"AMIX", "BMIX", "AMIN", "BMIX_MAG"}
+"""Tags by which users choose factors of the density themselves."""
 
 ATOM_RADIUS = 2.0
 """Radius of the ball that the valence electrons of an atom fill, bohr (oxygen in water: 2.0)."""
@@ -23,6 +32,28 @@ APART = 4.5
 FIT_MAG_FROM = 15
 """Steps with AMIX_MAG in crystals before the response decides: most magnets are done by then, and a magnetisation that
 is mixed gently from the start may settle in a higher minimum (bent iron: 0.3 eV)."""
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """Density mixing: linear factors and Kerker wave vectors (bohr⁻¹) of density and magnetisation.
+
+    kind: "pulay" or "kerker"; fit_charge: amix is the smallest factor of the density, and the measured response says
+    which; fit_mag: amix_mag is the largest of the magnetisation, in the same way;
+    history: earlier steps that take part; by_extent: long waves are damped by the size of a molecule, not of
+    its box (False: amix, bmix and amin as they stand).
+    """
+
+    kind: str = "pulay"
+    amix: float = 0.4
+    fit_charge: bool = True
+    bmix: float = 0.529177210903
+    amix_mag: float = 1.6
+    fit_mag: bool = True
+    bmix_mag: float = 0.529177210903
+    amin: float = 0.1
+    history: int = 24
+    by_extent: bool = True
 
 
 def magnetic_fit_from(points: int, species: Iterable[Sequence[PawState]]) -> int:
@@ -74,3 +105,36 @@ def smallest_sloshing_g(structure: Structure) -> float:
     away_av = position_av - position_av.mean(axis=0)
     longest = float(np.linalg.eigvalsh(away_av.T @ away_av / len(away_av))[-1])
     return pi / sqrt(5 * max(longest, 0.0) + ATOM_RADIUS**2)
+
+
+def density_mixing(incar: Incar, structure: Structure) -> tuple[Mixing, dict[str, Computed]]:
+    """Density mixing, and the tags that follow from others and from the structure, with their origin.
+
+    AMIN is min(0.1, AMIX, AMIX_MAG) by default.  Wave vectors from 1/Å to 1/bohr.  An AMIX_MAG that is given is the
+    factor; the default is its upper end.
+    """
+    computed = {}
+    by_extent = not CHOSEN & set(incar.values)
+    linear, magnetic = number(incar, "AMIX"), number(incar, "AMIX_MAG")
+    if by_extent and len(structure.symbols) > 1 and smallest_sloshing_g(structure):
+        linear = MOLECULE_AMIX
+        computed["AMIX"] = Computed(linear, "of molecules")
+    smallest = incar.values.get("AMIN")
+    if isinstance(smallest, float):
+        computed["AMIN"] = Computed(smallest, line_of(incar, "AMIN"))
+    else:
+        smallest = min(0.1, linear, magnetic)
+        computed["AMIN"] = Computed(smallest, "min(0.1, AMIX, AMIX_MAG)")
+    made = Mixing(
+        kind="kerker" if incar.get("IMIX") == 1 else "pulay",
+        amix=linear,
+        fit_charge="AMIX" not in incar.values,
+        bmix=number(incar, "BMIX") * BOHR_ANGSTROM,
+        amix_mag=magnetic,
+        fit_mag="AMIX_MAG" not in incar.values,
+        bmix_mag=number(incar, "BMIX_MAG") * BOHR_ANGSTROM,
+        amin=smallest,
+        history=abs(whole(incar, "MAXMIX")),
+        by_extent=by_extent,
+    )
+    return made, computed
