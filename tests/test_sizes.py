@@ -16,9 +16,9 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 84759
-MOST_FILES = 705
-MOST_TRACKED = 1509
+MOST_LINES = 85900
+MOST_FILES = 714
+MOST_TRACKED = 1525
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
