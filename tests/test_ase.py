@@ -171,6 +171,7 @@ def test_other_atoms_begin_afresh_and_settings_can_be_changed():
     assert other.get_potential_energy() != pytest.approx(before.energy_eV, abs=0.1)
 
 
+@pytest.mark.slow
 def test_stress_that_is_not_wanted_is_not_there():
     atoms = silicon(isif=0)
     with pytest.raises(PropertyNotImplementedError):

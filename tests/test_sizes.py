@@ -16,9 +16,9 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 85900
-MOST_FILES = 714
-MOST_TRACKED = 1525
+MOST_LINES = 87100
+MOST_FILES = 733
+MOST_TRACKED = 1555
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
@@ -30,7 +30,7 @@ LONG_FUNCTIONS: dict[str, int] = {
 MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.dft.calculation": 26,
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
-    "eigenwerk.dft.runs.saving.saving": 29,
+    "eigenwerk.dft.runs.saving.saving": 28,
 }
 
 

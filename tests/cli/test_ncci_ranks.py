@@ -108,6 +108,7 @@ def test_ranks_of_srun_are_taken(case):
     assert second == (0, "", "")
 
 
+@pytest.mark.fast("*nccl joins GPUs*", "*much*")
 @pytest.mark.parametrize(
     ("text", "words", "expected"),
     [

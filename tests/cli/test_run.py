@@ -287,6 +287,7 @@ def test_grace_is_what_the_user_says_and_the_last_finished_step_is_saved(folder)
     assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["words"] == "interrupted after step 5"
 
 
+@pytest.mark.slow
 def test_killed_run_leaves_whole_files(folder):
     path = folder(EDIFF="1E-30", NELM=2000)
     process = start(path, "--save-every", "0")
@@ -390,6 +391,7 @@ def slow(*values):
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.fast("*LORBIT*", "POSCAR-*")
 @pytest.mark.parametrize(
     ("file", "old", "new"),
@@ -441,6 +443,7 @@ def test_a_hybrid_out_of_steps_after_exchange_goes_on_with_its_operators(folder,
     assert "exact exchange 1:" not in capsys.readouterr().out, "it goes on with its operators"
 
 
+@pytest.mark.slow
 def test_reader_that_goes_away_does_not_stop_the_run(folder):
     path = folder()
     process = start(path)

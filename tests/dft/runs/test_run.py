@@ -222,6 +222,7 @@ def test_a_file_that_cannot_be_written_costs_no_other(tmp_path):
     assert set(result.files) == WRITTEN - {"eigenwerk.h5"}
 
 
+@pytest.mark.slow
 def test_a_record_of_times_that_cannot_be_written_costs_no_result(tmp_path):
     folder = make_folder(tmp_path / "x", NELM=2)
     (folder / "eigenwerk-trace.json").mkdir()
@@ -397,6 +398,7 @@ def test_a_killed_run_goes_on_from_its_last_step(silicon, tmp_path):
     assert "density and orbitals" in result.notes[1] and "had not converged (unfinished" in result.notes[2]
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_saves_its_last_step(tmp_path):
     def stop(step):
         if step.step == 3:
@@ -424,6 +426,7 @@ def test_an_interruption_before_the_first_step_writes_nothing(tmp_path, monkeypa
     assert sorted(path.name for path in folder.iterdir()) == ["INCAR", "KPOINTS", "POSCAR"]
 
 
+@pytest.mark.slow
 def test_a_rescue_saves_the_last_step_beside_the_computation(tmp_path):
     folder, protected, said = make_folder(tmp_path / "x"), [], []
 

@@ -43,6 +43,7 @@ def test_terms_add_up_to_the_energy(lithium):
     assert values["T_int"] + values["V_NN"] + values["V_C"] == pytest.approx(lithium.levels.energy_n, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_pair_densities_give_what_products_give(lithium):
     source = source_of(lithium.case)
     for name, operator in source.parts(lithium.case, lithium.problem).items():

@@ -96,6 +96,7 @@ def again(case, folder, **options):
     return len(steps), "\n".join(lines), result
 
 
+@pytest.mark.slow
 @pytest.mark.fast("lobpcg")
 @pytest.mark.parametrize("method", ["lanczos", "lobpcg"])
 def test_states_survive_a_stop_during_observables_to_the_last_bit(tmp_path, stopped, method):

@@ -59,6 +59,7 @@ def test_as_json_and_as_a_picture(runs, tmp_path, capsys):
     assert "nccl:4:2, 3 ranks" in (tmp_path / "all.svg").read_text() or (tmp_path / "all.svg").stat().st_size > 10000
 
 
+@pytest.mark.slow
 @pytest.mark.fast("1e-07")
 @pytest.mark.parametrize("scale", [1e-7, 1e4])
 def test_words_of_the_picture_stand_apart(nucleus, scale):

@@ -119,6 +119,7 @@ def test_words_of_the_user_are_text_and_not_page(seen, tmp_path):
     assert "<script" not in text and "&lt;script&gt;alert(1)" in text
 
 
+@pytest.mark.slow
 def test_words_in_files_of_others_are_text_and_not_page(copied):
     """Names of phases and elements may be anything that a file holds."""
     trace = copied / "eigenwerk-trace.json"

@@ -138,14 +138,6 @@ VDW = (
     Tag("CPARAM", "float", 0.0093, "", DISPERSION, "honoured", "C of rVV10.", at_least=0.0),
     Tag("LSPIN_VDW", "bool", False, "", DISPERSION, "honoured",
         "With ISPIN = 2: Dion's kernel of the spin densities in place of that of the total density."),
-    Tag("IVDW", "int", 0, "", DISPERSION, "refused", "Dispersion correction.",
-        "dispersion corrections are not available", "Remove the line, or set IVDW = 0.", off_values=(0,)),
-    *switches(DISPERSION, "dispersion corrections are not available", ("LVDW", "Obsolete switch of IVDW = 1.")),
-    *group(
-        DISPERSION, "inert", "it acts only with IVDW",
-        *((f"VDW_{name}", "floats", None, "", "Parameter of the dispersion correction.")
-          for name in ("S6", "S8", "A1", "A2", "SR", "D", "C6", "R0", "ALPHA", "RADIUS", "CNRADIUS")),
-    ),
 )  # fmt: skip
 
 TAGS: tuple[Tag, ...] = SEMILOCAL + HYBRID + VDW
