@@ -4,7 +4,7 @@ from math import fsum
 
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.findings import Findings
-from eigenwerk.dft.settings.non_local import functional_title
+from eigenwerk.dft.settings.parameters import functional_title
 from eigenwerk.dft.settings.tags_in_force import Computed, line_of, number_or
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import Functional
