@@ -33,8 +33,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCES = str(REPOSITORY / "src")
 sys.path.insert(0, SOURCES)  # the tree beside the tests, not an installed copy; for child processes too
 LONGEST = (
-    "dft/basis/test_distribution", "cli/test_ranks", "parallel/test_sums", "parallel/test_verbs", "parallel/watch",
-    "parallel/launch", "ncci/test_run", "cli/test_run", "dft/scf", "dft/basis", "dft/paw", "ncci/", "dft/", "cli/",
+    "cli/test_ranks", "parallel/test_verbs", "cli/test_run", "cli/test_plot", "dft/runs/paths", "dft/runs", "cli/", "parallel/",
+    "ncci/solve", "dft/scf", "dft/exchange", "ncci/", "dft/inputs", "dft/", "view/", "perf/",
 )  # fmt: skip
 """Files and folders that begin first when several workers share the tests, so that short ones fill the end."""
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCES, os.environ.get("PYTHONPATH")]))

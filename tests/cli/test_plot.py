@@ -179,6 +179,13 @@ def test_other_documents_are_no_documents(run, capsys):
         assert "eos.json" in refused(capsys, "plot", run, "eos")
 
 
+def test_report_stands_beside_the_run(run):
+    for name in ("bands.json", "CHGCAR", "LOCPOT", "DOSCAR", "PROCAR"):
+        (run / name).unlink(missing_ok=True)
+    assert main(["report", str(run)]) == 0
+    assert (run / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
 @pytest.mark.slow
 def test_report_is_written_where_it_is_wanted(run, tmp_path, capsys):
     assert main(["report", str(run)]) == 0

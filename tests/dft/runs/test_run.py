@@ -515,7 +515,6 @@ ALGOS = [
 ]  # fmt: skip
 
 
-@pytest.mark.fast("Fast-*", "Damped-*")
 @pytest.mark.parametrize(("algo", "names"), ALGOS)
 def test_algo_in_incar_gives_the_energy_and_the_names_in_oszicar(silicon, tmp_path, algo, names):
     """From INCAR to the answer: the energy of the default, and the solver of each step where VASP writes it."""
