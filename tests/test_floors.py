@@ -39,7 +39,9 @@ FLOORS = {
 }
 """Floor of every module and folder directly below `eigenwerk`."""
 
-OPTIONAL_PACKAGES = {"ase", "mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw", "seekpath"}
+OPTIONAL_PACKAGES = {
+    "ase", "mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw", "seekpath", "dftd3", "dftd4",
+}  # fmt: skip
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
 LAZY_ENGINES = {
@@ -60,7 +62,7 @@ wait for; and those with which the command can begin where packages are missing.
 LAZY_TABLES = {"eigenwerk.dft.paw.filtered"}
 """Modules that a function of `dft` may import: they load scipy for a setting that few inputs have."""
 
-COLLECTORS = {"eigenwerk.functionals.table"}
+COLLECTORS = {"eigenwerk.dft.after.analyses.table", "eigenwerk.functionals.table"}
 """Modules that load every file of their own folder, so that a new file is enough."""
 
 LOADERS = {"eigenwerk.parallel.launch.loader"}

@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from eigenwerk.dft.density.density import Density
+from eigenwerk.dft.dispersion.correction import D2, DispersionCorrection
 from eigenwerk.dft.energy_terms import TERMS, potential_builder
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange
 from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.dipole import Dipole
+from eigenwerk.dft.terms.dispersion import Dispersion
 from eigenwerk.dft.terms.hubbard import Hubbard
 from eigenwerk.dft.terms.term import Charges
 from eigenwerk.functionals.hybrid import Hybrid
@@ -17,6 +19,10 @@ from eigenwerk.functionals.hybrid import Hybrid
 ASKED = {
     "dipole": (Dipole, DipoleCorrection((2,), (0.0, 0.0, 0.07), True)),
     "hubbard": (Hubbard, {"Al": (1, 0.1)}),
+    "dispersion": (
+        Dispersion,
+        DispersionCorrection(D2, "pbe", {"s6": 0.75, "sr": 1.0, "d": 20.0}, 30.0, None, {"Al": (180.0, 3.0)}),
+    ),
     "hybrid": (ExactExchange, Hybrid.of(0.25, 0.11)),
 }
 """Terms that not every calculation has, by the setting that asks for them."""
@@ -53,7 +59,7 @@ def test_a_term_gives_what_it_declares_and_needs_what_it_says(every, disturbed, 
     first, second = (disturbed(every.atoms, 1, every.parameters.electrons, seed=seed) for seed in (1, 2))
     term = every.builder.term(kind)
     found = term(Charges(every.atoms, first))
-    assert found.names == tuple(kind.words)
+    assert (*found.names, *found.constants) == tuple(kind.words)
     assert found.waves.keys() | found.blocks.keys() <= term.needs
     kept = {name: (first if name in term.needs else second).value[name] for name in first.value}
     other = term(Charges(every.atoms, Density(kept, first.spin)))

@@ -7,6 +7,7 @@ from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.dipole import Dipole
+from eigenwerk.dft.terms.dispersion import Dispersion
 from eigenwerk.dft.terms.hartree import Hartree
 from eigenwerk.dft.terms.hubbard import Hubbard
 from eigenwerk.dft.terms.one_centre import OneCentre
@@ -16,6 +17,7 @@ from eigenwerk.dft.terms.zero_potential import ZeroPotential
 
 TERMS: tuple[type[Term], ...] = (
     OneCentre, Hartree, ZeroPotential, ExchangeCorrelation, Dipole, Hubbard, OneCentreExchange, ExactExchange,
+    Dispersion,
 )  # fmt: skip
 """In the order in which they are summed."""
 

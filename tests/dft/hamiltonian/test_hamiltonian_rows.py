@@ -173,8 +173,8 @@ def test_ground_state_with_both_spins_together_is_that_with_each(calculation, cr
     apart = calculation(crystal("o2"), **settings).run().state
     pieces = []
 
-    def together(atoms, spins, bands, dtype=None):
-        pieces.append((slice(spins), slice(len(atoms.basis.mask_kG))))
+    def together(basis, spins, bands, dtype=None):
+        pieces.append((slice(spins), slice(len(basis.mask_kG))))
         return pieces[-1:]
 
     monkeypatch.setattr(scf_bands, "solver_blocks", together)

@@ -96,6 +96,8 @@ def _energies(result: RunResult) -> list[str]:
     rows = [("free energy", result.free_energy), ("extrapolated to zero smearing", result.energy_zero)]
     rows.append(("without the entropy term", result.energy_without_entropy))
     lines = [f"  {name:<32}{energy:>18.8f} eV{energy / atoms:>18.8f} eV/atom" for name, energy in rows]
+    if result.dispersion is not None:
+        lines.append(f"  {'of it dispersion correction':<32}{result.dispersion:>18.8f} eV")
     lines.append(f"  {'free energy of all electrons':<32}{result.absolute_energy:>18.6f} eV")
     return ["Energy (relative to the atoms of the data sets)", *lines]
 

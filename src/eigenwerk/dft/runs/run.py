@@ -13,12 +13,11 @@ The folder holds INCAR, POSCAR and KPOINTS; the results are those of `eigenwerk 
 import time
 from pathlib import Path
 
-from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.runs.active_run import ActiveRun, OnNote, OnStep, Protect
-from eigenwerk.dft.runs.computing import computing, read_datasets
+from eigenwerk.dft.runs.computing import calculation_of, computing, read_datasets
 from eigenwerk.dft.runs.motion.continuation import Continuation
 from eigenwerk.dft.runs.motion.ionic_loop import IonicLoop, OnIonicStep
 from eigenwerk.dft.runs.open_shells.lower_states import LowerStates
@@ -97,7 +96,7 @@ def run_inputs(
         with computing(runtime, inputs.parameters, threads):
             latest = start.latest if isinstance(start, Continuation) else start
             datasets = read_datasets(inputs, runtime, latest)
-            calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
+            calculation = calculation_of(inputs, datasets, runtime)
             if isinstance(start, Continuation):
                 calculation = start.on_kept_waves(calculation)
                 inputs = inputs.with_points(calculation.kpoints)

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eigenwerk.dft.dispersion.correction import DispersionCorrection
 from eigenwerk.dft.settings.cycle import CycleSettings
 from eigenwerk.dft.settings.declared import Changes, hartree, setting
 from eigenwerk.dft.settings.dipole import DipoleCorrection, dipole_correction, dipole_words
+from eigenwerk.dft.settings.dispersion import dispersion_correction, dispersion_words, with_dispersion
 from eigenwerk.dft.settings.exchange import ExchangeSettings
 from eigenwerk.dft.settings.hubbard import hubbard_words
 from eigenwerk.dft.settings.mixing import Mixing, density_mixing
@@ -77,6 +79,9 @@ class Parameters(CycleSettings, ExchangeSettings):
         "IDIPOL, LDIPOL, DIPOL, EFIELD", default=None, made=dipole_correction, gives="tags",
         words=("dipole", dipole_words),
     )  # fmt: skip
+    dispersion: DispersionCorrection | None = setting(
+        "IVDW, VDW_*", default=None, made=dispersion_correction, gives="tags", words=("dispersion", dispersion_words)
+    )
     projection: SphereProjection | None = setting(
         "LORBIT, RWIGS", Changes.BANDS, default=None, made=sphere_projection, gives="RWIGS"
     )
@@ -85,6 +90,6 @@ class Parameters(CycleSettings, ExchangeSettings):
 
 
 def method_title(parameters: Parameters) -> str:
-    """The functional as papers call it: PBE, HSE06, PBE+U."""
+    """The functional as papers call it: PBE, HSE06, PBE+U, PBE-D3(BJ)."""
     title = find_functional(parameters.functional, parameters.hybrid).title
-    return f"{title}+U" if parameters.hubbard else title
+    return with_dispersion(f"{title}+U" if parameters.hubbard else title, parameters.dispersion)

@@ -18,6 +18,7 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 
+from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate
@@ -34,7 +35,7 @@ class Hubbard(Term):
     """The correction of all atoms that have one."""
 
     words: ClassVar = {"hubbard": "+U, for the occupations of shells"}
-    needs = frozenset({"occupancy"})
+    needs = frozenset({OCCUPANCY})
 
     @classmethod
     def of(cls, scene: Scene) -> Self | None:
@@ -55,7 +56,7 @@ class Hubbard(Term):
                 derivative_saij.index_copy_(1, place_a, part_saij)
                 energies.append(energy)
             blocks.append(derivative_saij)
-        return Contribution(("hubbard",), torch.stack(energies).sum(0, keepdim=True), blocks={"occupancy": blocks})
+        return Contribution(("hubbard",), torch.stack(energies).sum(0, keepdim=True), blocks={OCCUPANCY: blocks})
 
 
 @dataclass(frozen=True)

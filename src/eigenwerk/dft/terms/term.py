@@ -5,7 +5,7 @@ see the smooth cores ñ_c in the sum with ñ, so what ñ_c does to forces follow
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -16,9 +16,10 @@ from torch.nn.functional import pad
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atoms import PawAtoms, RadialChoice
 from eigenwerk.dft.settings.parameters import Parameters
-from eigenwerk.functionals.functional import Functional
+from eigenwerk.functionals.functional import DENSITY, Functional
 from eigenwerk.functionals.table import find_functional
 
 
@@ -106,7 +107,8 @@ class Contribution:
     names, energy_e: energies in hartree, on the device so that nothing waits for them; terms may share a name.
     waves, blocks: the derivative by each field of the density that the term knows, as (g,) or (s, g), or as matrices of
     each species, (a, i, i) or (s, a, i, i); rows: what it adds to H in another form; rows_counted: what these give to
-    the energies of the bands, hartree, for the orbitals that they were made of.
+    the energies of the bands, hartree, for the orbitals that they were made of; constants: energies that no density
+    changes, hartree, by name, which are asked for when all energies are.
     """
 
     names: tuple[str, ...]
@@ -115,6 +117,7 @@ class Contribution:
     blocks: Mapping[str, list[torch.Tensor]] = field(default_factory=dict)
     rows: LowRank | None = None
     rows_counted: float = 0.0
+    constants: Mapping[str, Callable[[], float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ class Term(ABC):
     """
 
     words: ClassVar[Mapping[str, str]]
-    needs: frozenset[str] = frozenset({"density", "occupancy"})
+    needs: frozenset[str] = frozenset({DENSITY, OCCUPANCY})
 
     @classmethod
     def of(cls, scene: Scene) -> Self | None:

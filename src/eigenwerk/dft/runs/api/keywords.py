@@ -74,6 +74,20 @@ class Settings(TypedDict, total=False):
     core_exchange: str  # Interaction of the exact exchange of valence electrons with the cores (not in VASP): Plain,...
     precfock: str  # Sphere of waves of pair densities, times that of the orbitals: 1 (Low), 1.25 (Fast), 1.5 (Normal...
     nblock_fock: int  # Orbitals that exact exchange is applied to at a time: fewer take less memory; 0, the default,...
+    ivdw: int  # Dispersion correction
+    lvdw: bool  # Obsolete switch of IVDW = 1
+    vdw_s6: float  # Scale of the r⁻⁶ term
+    vdw_s8: float  # Scale of the r⁻⁸ term (IVDW = 11, 12, 13)
+    vdw_s9: float  # Scale of the three-body term: 0 with IVDW = 11, 12, where VASP takes no other, 1 with 13
+    vdw_sr: float  # Scale of the radii of damping (IVDW = 1, 10, 11)
+    vdw_a1: float  # Scale of the radii in the damping of Becke and Johnson (IVDW = 12, 13)
+    vdw_a2: float  # Length that is added to them (IVDW = 12, 13); bohr
+    vdw_d: float  # Steepness of the damping of D2
+    vdw_scaling: float  # Old name of VDW_S6, of D2
+    vdw_c6: Sequence[float] | Mapping[str, float]  # Coefficient of each species of POSCAR (IVDW = 1, 10); J nm⁶/mol
+    vdw_r0: Sequence[float] | Mapping[str, float]  # Radius of each species of POSCAR (IVDW = 1, 10); Å
+    vdw_radius: float  # Where pairs of atoms end; Å
+    vdw_cnradius: float  # Where the neighbours end that D3 and D4 count; Å
     nsw: int  # Number of ionic steps: most points of a relaxation, all points of a molecular dynamics
     ibrion: int  # How the ions move: -1 not at all, 0 molecular dynamics, 1 relaxation by DIIS, 2 quasi-Newton relax...
     isif: int  # What moves, and whether the stress is computed, which 0 does not

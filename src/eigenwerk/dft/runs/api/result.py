@@ -47,6 +47,8 @@ class Result:
     """Energy without -TS."""
     absolute_energy_eV = Inside[float]("run.absolute_energy")
     """Free energy of all electrons, frozen cores included."""
+    dispersion_eV = Inside[float | None]("run.dispersion")
+    """What the dispersion correction (ivdw) gives to all of these; None without."""
     fermi_level_eV = Inside[float]("run.fermi_level")
     """Between filled and empty states of both spins; where nupdown leaves no such level, that of the higher one."""
     fermi_levels_of_spins_eV = Inside[tuple[float, ...]]("run.separate_levels")
@@ -114,6 +116,7 @@ class Result:
             ("Fermi level", f"{self.fermi_level_eV:.4f} eV"),
             ("band gap", self._gap_words()),
         ]
+        rows += [] if self.dispersion_eV is None else [("of it dispersion correction", f"{self.dispersion_eV:.6f} eV")]
         rows += [] if forces is None else [("largest force", f"{forces:.4f} eV/Å")]
         rows += [] if self.pressure_GPa is None else [("pressure", f"{self.pressure_GPa:.3f} GPa")]
         rows += [] if self.moment_muB is None else [("magnetic moment", f"{self.moment_muB:.4f} μB")]

@@ -35,6 +35,8 @@ def _pieces(record: RunRecord) -> Iterator[str]:
 
 def _ionic_step(number: int, ionic: IonicStep, before: float) -> Iterator[str]:
     yield from map(_step_line, ionic.steps)
+    if ionic.dispersion is not None:
+        yield f"       Edisp (eV)  {ionic.dispersion:.8f}\n"  # without a colon, by which readers know steps
     yield _result_line(number, ionic, before) if ionic.kinetic is None else _dynamics_line(number, ionic)
 
 

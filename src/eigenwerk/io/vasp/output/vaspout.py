@@ -32,6 +32,10 @@ _DYNAMICS = (
     "ion-electron   TOTEN", "kinetic energy EKIN", "kin. lattice   EKIN_LAT", "temperature    TEIN",
     "nose potential ES", "nose kinetic   EPS", "total energy   ETOTAL",
 )  # fmt: skip
+_OF_DYNAMICS = (
+    "free_energy", "kinetic", "lattice_kinetic", "temperature", "thermostat", "thermostat_kinetic", "total",
+)  # fmt: skip
+_DISPERSION = "dispersion     EDISP   "
 _ENERGIES = ("free energy    TOTEN   ", "energy without entropy ", "energy(sigma->0)       ")
 
 
@@ -131,12 +135,13 @@ def _trajectory(record: RunRecord) -> dict[str, Any]:
 
 
 def _energies(steps: tuple[IonicStep, ...]) -> dict[str, Any]:
-    """The energies that VASP gives of each step, others in dynamics."""
+    """The energies that VASP gives of each step, others in dynamics, and what a dispersion correction is of them."""
+    tags, names = _DYNAMICS, _OF_DYNAMICS
     if any(ionic.kinetic is None for ionic in steps):
-        rows = [[ionic.free_energy, ionic.energy_without_entropy, ionic.energy_zero] for ionic in steps]
-        return {"energies_tags": _ENERGIES, "energies": rows}
-    names = ("free_energy", "kinetic", "lattice_kinetic", "temperature", "thermostat", "thermostat_kinetic", "total")
-    return {"energies_tags": _DYNAMICS, "energies": [[getattr(one, name) or 0.0 for name in names] for one in steps]}
+        tags, names = _ENERGIES, ("free_energy", "energy_without_entropy", "energy_zero")
+    if all(ionic.dispersion is not None for ionic in steps):
+        tags, names = (*tags, _DISPERSION), (*names, "dispersion")
+    return {"energies_tags": tags, "energies": [[getattr(one, name) or 0.0 for name in names] for one in steps]}
 
 
 def _of_all(steps: tuple[IonicStep, ...], name: str, dataset: str) -> dict[str, Any]:

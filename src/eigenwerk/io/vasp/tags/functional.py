@@ -133,14 +133,6 @@ VDW = (
         ("CPARAM", "float", 0.0093, "", "Parameter C of rVV10."),
         ("LSPIN_VDW", "bool", False, "", "Spin-resolved kernel."),
     ),
-    Tag("IVDW", "int", 0, "", DISPERSION, "refused", "Dispersion correction.",
-        "dispersion corrections are not available", "Remove the line, or set IVDW = 0.", off_values=(0,)),
-    *switches(DISPERSION, "dispersion corrections are not available", ("LVDW", "Obsolete switch of IVDW = 1.")),
-    *group(
-        DISPERSION, "inert", "it acts only with IVDW",
-        *((f"VDW_{name}", "floats", None, "", "Parameter of the dispersion correction.")
-          for name in ("S6", "S8", "A1", "A2", "SR", "D", "C6", "R0", "ALPHA", "RADIUS", "CNRADIUS")),
-    ),
 )  # fmt: skip
 
 TAGS: tuple[Tag, ...] = SEMILOCAL + HYBRID + VDW

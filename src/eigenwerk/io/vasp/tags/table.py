@@ -6,10 +6,21 @@ The page docs/formats/incar.md carries the table; tools/make_tags_page.py writes
 
 import difflib
 
-from eigenwerk.io.vasp.tags import electronic, foreign, functional, further, ions, output, parallel, spin, start
+from eigenwerk.io.vasp.tags import (
+    dispersion,
+    electronic,
+    foreign,
+    functional,
+    further,
+    ions,
+    output,
+    parallel,
+    spin,
+    start,
+)
 from eigenwerk.io.vasp.tags.base import Tag
 
-_SECTIONS = start, electronic, spin, functional, ions, output, parallel, further, foreign
+_SECTIONS = start, electronic, spin, functional, dispersion, ions, output, parallel, further, foreign
 
 TAGS: dict[str, Tag] = {tag.name: tag for module in _SECTIONS for tag in module.TAGS}
 """All rows by name."""

@@ -14,6 +14,7 @@ from eigenwerk.io.vasp.output.oszicar import fortran
 from eigenwerk.io.vasp.output.outcar.header import RULE, banner, cell, header
 from eigenwerk.io.vasp.output.outcar.results import (
     charges,
+    dispersion,
     dynamics,
     eigenvalues,
     energies,
@@ -62,6 +63,7 @@ def _ionic_step(record: RunRecord, number: int, ionic: IonicStep) -> Iterator[st
         yield from eigenvalues(record)
     yield f"\n\n{banner(_reason(record, ionic), 104, 24)}\n\n"
     yield from charges(ionic, record.angular_momenta)
+    yield dispersion(ionic)
     if ionic.stress_vv is not None:
         yield stress(record, ionic)
     if ionic.forces_av is not None:

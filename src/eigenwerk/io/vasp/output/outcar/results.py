@@ -153,6 +153,11 @@ def path_forces(ionic: IonicStep) -> str:
     return f"{text}\n  largest force on an atom of the band (eV/Angst) {largest:14.6f}\n"
 
 
+def dispersion(ionic: IonicStep) -> str:
+    """The dispersion correction in VASP's words; all energies of the file contain it."""
+    return "" if ionic.dispersion is None else f"\n  Edisp (eV)  {ionic.dispersion:11.5f}\n\n"
+
+
 def energies(ionic: IonicStep) -> str:
     """The energies of an ionic step; ASE takes the third and the fifth line of this block."""
     text = f"\n\n{'-' * 104}\n\n\n\n  FREE ENERGIE OF THE ION-ELECTRON SYSTEM (eV)\n  {'-' * 51}\n"
