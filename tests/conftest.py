@@ -65,6 +65,8 @@ def job_folder(repository, tmp_path_factory):
 
     def make(name):
         script = repository / "benchmarks" / "jobs" / "make_jobs.py"
+        if (into / name).exists():
+            return into / name
         subprocess.run([sys.executable, script, "--only", name, "--into", into], check=True, stdout=subprocess.DEVNULL)
         return into / name
 

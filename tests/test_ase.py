@@ -240,6 +240,7 @@ def test_settings_that_move_atoms_are_refused():
     atoms.get_potential_energy()
 
 
+@pytest.mark.slow
 def test_a_warning_is_told_once():
     atoms = silicon(kpts=(1, 1, 1))
     with warnings.catch_warnings(record=True) as heard:

@@ -71,6 +71,7 @@ def test_a_folder_for_pictures_in_another_format(run, tmp_path, capsys):
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["bands.svg", "dos.svg"]
 
 
+@pytest.mark.slow
 def test_in_the_folder_the_kind_is_enough_and_a_file_says_itself(run, monkeypatch, capsys):
     monkeypatch.chdir(run)
     assert main(["plot", "dos"]) == 0 and main(["plot", "LOCPOT"]) == 0 and main(["plot", "bands.json"]) == 0

@@ -96,6 +96,7 @@ def test_what_may_not_move_stays_to_the_last_bit():
     assert np.abs(band.image_xac[2][:5] - (first[:5] + last[:5]) / 2).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_points_that_do_not_converge_shorten_the_step_and_then_end_the_search():
     first, last = crystal_with_vacancy()
     band, surface = band_between(first, last), Pairwise()

@@ -111,6 +111,7 @@ def test_one_orbital_is_wholly_localised(calculation):
     assert value.min() >= 0 and value.max() <= 1 and value[density < 1e-6].max(initial=0) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.fast("Gamma")
 @pytest.mark.parametrize("name", but_slow(("insulator", "inversion", "Gamma", "magnet"), "inversion", "magnet"))
 def test_real_and_complex_orbitals_are_localised_alike(solved, name):

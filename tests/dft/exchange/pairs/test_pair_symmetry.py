@@ -77,6 +77,7 @@ def test_derivatives_of_pairs_once_are_those_of_all_pairs(name, exchanging, coun
         torch.testing.assert_close(found, wanted, atol=1e-11 * float(wanted.abs().max()), rtol=0)
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_more_than_rounding(exchanging, counted):
     case = exchanging(**CASES["Gamma"])
     before = torch.get_num_threads()
