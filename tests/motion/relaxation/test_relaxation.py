@@ -270,7 +270,7 @@ def only_plain(value):
     return value is None or isinstance(value, np.ndarray | float | int | str)
 
 
-@pytest.mark.fast("*damped', 'smass'*-2", "{}-6")
+@pytest.mark.fast("{}-6")
 @pytest.mark.parametrize(
     ("settings", "stop"),
     covering(({}, {"method": "diis"}, {"method": "damped", "smass": 0.4}, {"method": "damped"}), (6, 1, 2), together=1),

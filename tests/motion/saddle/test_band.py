@@ -49,7 +49,7 @@ def saddle():
     return report.energies.energy_x[1] - report.energies.energy_x[0]
 
 
-@pytest.mark.fast("False-diis*", "True-quick-min*")
+@pytest.mark.fast("False-diis*")
 @pytest.mark.parametrize(("method", "pace", "most"), [("diis", 1.0, 15), ("quick-min", 0.2, 60)])
 @pytest.mark.parametrize("climb", [True, False])
 def test_a_hop_has_the_barrier_of_its_symmetric_saddle_point(saddle, method, pace, most, climb):

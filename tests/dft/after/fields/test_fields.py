@@ -57,6 +57,7 @@ def test_between_the_spheres_it_is_the_smooth_density(solved):
     assert 0.1 < same.mean() < 0.9
 
 
+@pytest.mark.slow
 def test_an_atom_has_the_density_of_its_waves(calculation):
     """Near a nitrogen atom the superposed atoms are Σ f φ²/4π."""
     structure = Structure(np.diag([9.0, 9.5, 10.0]), ("N",), np.array([[0.013, 0.0, 0.0]]))

@@ -103,7 +103,7 @@ def steps_to_a_microelectronvolt(result):
     return next(step.step for step in result.steps if abs(step.free_energy - result.free_energy) < 1e-6)
 
 
-@pytest.mark.fast("density only", "moved atoms")
+@pytest.mark.fast("moved atoms")
 @pytest.mark.parametrize(
     "change",
     but_slow(tuple(CHANGES), "smaller cutoff", "finer density", "more bands", "other k-points", "strained cell"),
