@@ -64,6 +64,7 @@ def test_between_the_spheres_it_is_the_smooth_density(solved):
     assert 0.1 < same.mean() < 0.9
 
 
+@pytest.mark.slow
 def test_an_atom_has_the_density_of_its_waves(calculation):
     """Near a nitrogen atom the superposed atoms are Σ f φ²/4π."""
     structure = Structure(np.diag([9.0, 9.5, 10.0]), ("N",), np.array([[0.013, 0.0, 0.0]]))
@@ -118,6 +119,7 @@ def test_one_orbital_is_wholly_localised(calculation):
     assert value.min() >= 0 and value.max() <= 1 and value[density < 1e-6].max(initial=0) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.fast("Gamma")
 @pytest.mark.parametrize("name", but_slow(("insulator", "inversion", "Gamma", "magnet"), "inversion", "magnet"))
 def test_real_and_complex_orbitals_are_localised_alike(solved, name):
