@@ -18,7 +18,7 @@ MOST_IMPORTS = 25
 
 MOST_LINES = 87548
 MOST_FILES = 735
-MOST_TRACKED = 1559
+MOST_TRACKED = 1560
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
