@@ -151,6 +151,7 @@ def test_spin_comes_from_the_moments_of_the_atoms():
     assert first is not oxygen.calc._continuation
 
 
+@pytest.mark.slow
 def test_an_unconverged_structure_raises_and_leaves_no_results():
     atoms = silicon(nelm=2)
     with pytest.raises(SCFError, match="NOT CONVERGED in 2 steps"):
@@ -256,6 +257,7 @@ def test_settings_that_move_atoms_are_refused():
     atoms.get_potential_energy()
 
 
+@pytest.mark.slow
 def test_a_warning_is_told_once():
     atoms = silicon(kpts=(1, 1, 1))
     with warnings.catch_warnings(record=True) as heard:
