@@ -170,3 +170,28 @@ def test_values_in_force_say_whence(read):
         "VDW_S6": "of pbe", "VDW_S8": "INCAR line 4", "VDW_S9": "default", "VDW_A1": "of pbe", "VDW_A2": "of pbe",
         "VDW_RADIUS": "default", "VDW_CNRADIUS": "default",
     }  # fmt: skip
+
+
+GRAPHITE = ((2.46, 6.7), ["C"] * 4, [[0, 0, 0.25], [1 / 3, 2 / 3, 0.25], [0, 0, 0.75], [2 / 3, 1 / 3, 0.75]])
+METHOD_OF_SET = {"dftd2": D2, "dftd3": D3_ZERO, "dftd3-bj": D3_BJ, "dftd4": D4}
+
+
+@needs_libraries
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "kind"), [
+    ("MPRelaxSet", "dftd2"), ("MPRelaxSet", "dftd3"), ("MPRelaxSet", "dftd3-bj"), ("MPRelaxSet", "dftd4"),
+    ("MPStaticSet", "dftd3-bj"), ("MPHSERelaxSet", "dftd3"), ("MPHSERelaxSet", "dftd3-bj"), ("MPHSERelaxSet", "dftd4"),
+    ("MITRelaxSet", "dftd2"), ("MPMetalRelaxSet", "dftd3-bj"), ("MatPESStaticSet", "dftd4"), ("MVLSlabSet", "dftd3"),
+])  # fmt: skip
+def test_folders_of_pymatgens_sets_are_taken_as_they_are(tmp_path, name, kind):
+    core = pytest.importorskip("pymatgen.core", reason="pymatgen is not installed")
+    sets = pytest.importorskip("pymatgen.io.vasp.sets")
+    (a, c), symbols, scaled_ac = GRAPHITE
+    made = getattr(sets, name)(core.Structure(core.Lattice.hexagonal(a, c), symbols, scaled_ac), vdw=kind)
+    made.incar.write_file(tmp_path / "INCAR")
+    made.poscar.write_file(tmp_path / "POSCAR")
+    if made.kpoints is not None:
+        made.kpoints.write_file(tmp_path / "KPOINTS")
+    inputs = read_inputs(tmp_path)
+    assert not inputs.errors and inputs.parameters.dispersion.method == METHOD_OF_SET[kind]
+    assert inputs.parameters.dispersion.functional == ("hse06" if "HSE" in name else "pbe")
