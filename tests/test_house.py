@@ -169,7 +169,8 @@ def test_no_dependency_is_imported_that_is_not_declared(repository):
     declared = {re.split(r"[<>=!~ \[]", entry)[0].replace("-", "_") for entry in project["dependencies"]}
     optional = {"ase", "mpi4py", "pynvml", "cuda", "triton", "pyfftw", "dftd3", "dftd4"}
     used = set()
-    statement = re.compile(r"^ *(?:from (\w+)[\w.]* import\b|import (\w+)[\w.]*(?: as \w+)?(?: *[#,].*)?$)", re.MULTILINE)
+    from_or_import = r"^ *(?:from (\w+)[\w.]* import\b|import (\w+)[\w.]*(?: as \w+)?(?: *[#,].*)?$)"
+    statement = re.compile(from_or_import, re.MULTILINE)
     for path in (repository / "src").rglob("*.py"):
         used |= {one or other for one, other in statement.findall(path.read_text())}
     assert used - declared - optional - {"eigenwerk"} - set(sys.stdlib_module_names) == set()

@@ -16,21 +16,19 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 84759
-MOST_FILES = 705
-MOST_TRACKED = 1509
+MOST_LINES = 87548
+MOST_FILES = 735
+MOST_TRACKED = 1560
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
 
-LONG_FUNCTIONS: dict[str, int] = {
-    "eigenwerk.dft.runs.run:run_inputs": 66,
-}
+LONG_FUNCTIONS: dict[str, int] = {}
 
 MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.dft.calculation": 26,
     "eigenwerk.dft.runs.motion.ionic_loop": 27,
-    "eigenwerk.dft.runs.saving.saving": 29,
+    "eigenwerk.dft.runs.saving.saving": 28,
 }
 
 

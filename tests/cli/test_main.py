@@ -93,6 +93,7 @@ def test_version_from_a_shell():
     assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"eigenwerk {__version__}\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.fast("torch-at once")
 @pytest.mark.parametrize(("loaded", "how"), [("torch", "at once"), ("mpi4py.MPI", "in order"), ("json", "in order")])
 def test_process_ends_at_once_if_only_pytorch_would_be_taken_apart(loaded, how, capfd):

@@ -51,13 +51,19 @@ def test_the_suffix_says_what_is_written(run, tmp_path, words, file, begins):
     assert (tmp_path / file).read_bytes().startswith(begins)
 
 
-def test_options_reach_the_picture(run, tmp_path):
+OPTIONS = (
+    [], ["--energies", "-5:5"], ["--parts", "atom"], ["--parts", "none"], ["--atoms", "1"], ["--broaden", "0"],
+    ["--broaden", "0.5"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [OPTIONS[::2][:3], pytest.param(OPTIONS, marks=pytest.mark.slow)])
+def test_options_reach_the_picture(run, tmp_path, options):
     pictures = set()
-    for words in ([], ["--energies", "-5:5"], ["--parts", "atom"], ["--parts", "none"], ["--atoms", "1"],
-                  ["--broaden", "0"], ["--broaden", "0.5"]):  # fmt: skip
+    for words in options:
         assert main(["plot", str(run), "dos", *words, "-o", str(tmp_path / "x.png")]) == 0
         pictures.add((tmp_path / "x.png").read_bytes())
-    assert len(pictures) == 7
+    assert len(pictures) == len(options)
 
 
 def test_a_folder_for_pictures_in_another_format(run, tmp_path, capsys):
@@ -65,6 +71,7 @@ def test_a_folder_for_pictures_in_another_format(run, tmp_path, capsys):
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["bands.svg", "dos.svg"]
 
 
+@pytest.mark.slow
 def test_in_the_folder_the_kind_is_enough_and_a_file_says_itself(run, monkeypatch, capsys):
     monkeypatch.chdir(run)
     assert main(["plot", "dos"]) == 0 and main(["plot", "LOCPOT"]) == 0 and main(["plot", "bands.json"]) == 0
@@ -79,6 +86,7 @@ def test_density_of_states_of_another_folder(run, tmp_path):
     assert (tmp_path / "bands" / "bands_dos.png").is_file()
 
 
+@pytest.mark.slow
 def test_folders_of_vasp_are_drawn(shared_dir, tmp_path, capsys):
     folder = shared_dir / "reference" / "vasp_outputs" / "li_relax"
     assert main(["plot", str(folder), "-o", str(tmp_path)]) == 0
@@ -170,6 +178,13 @@ def test_other_documents_are_no_documents(run, capsys):
         assert "bands.json" in refused(capsys, "plot", run, "bands")
         (run / "eos.json").write_text(content)
         assert "eos.json" in refused(capsys, "plot", run, "eos")
+
+
+def test_report_stands_beside_the_run(run):
+    for name in ("bands.json", "CHGCAR", "LOCPOT", "DOSCAR", "PROCAR"):
+        (run / name).unlink(missing_ok=True)
+    assert main(["report", str(run)]) == 0
+    assert (run / "report.html").read_text().startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.slow

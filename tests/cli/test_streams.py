@@ -24,6 +24,7 @@ def test_without_a_reader_the_exit_code_is_that_of_the_command(folder, words):
     assert shell(words, path).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_full_disk_behind_the_output_is_told(folder):
     path = folder()
     done = shell("check . > /dev/full", path)

@@ -1,23 +1,35 @@
 """Numbers of the results: shapes that fit together, units of files, places in the document."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from eigenwerk.io.quantity import NO_VALUES, Inside, Quantity, Values
+from eigenwerk.io.quantity import NO_VALUES, Inside, Quantity, Values, documents, number, numbers_of, plain
 
-FORCES, MOMENTS = Quantity("forces_av", "eV/Å", 2.0, "av", key="forces"), Quantity("moment_a", "μB", axes="a")
-LEVEL = Quantity("level", "eV", key="work", document=lambda level, fermi_level: level - fermi_level)
+FORCES, MOMENTS = Quantity("forces_av", "eV/Å", 2.0, "av", {"forces": plain}), Quantity("moment_a", "μB", axes="a")
+LEVEL = Quantity("level", "eV", entries={"work": lambda level, fermi_level: level - fermi_level, "level": plain})
 
 
-def test_values_are_found_by_name_and_told_in_the_units_of_files():
+def test_values_are_found_by_name_and_told_by_their_entries():
     values = Values({FORCES: np.ones((2, 3)), LEVEL: None}) | Values({LEVEL: 4.0})
     assert values.get("level") == 4.0 and values.get("moment_a") is None and NO_VALUES.get("level") is None
-    np.testing.assert_array_equal(values.in_files()["forces_av"], np.full((2, 3), 2.0))
-    assert values.documents(1.5) == {"forces": [[1.0] * 3] * 2, "work": 2.5}
-    assert values.only([MOMENTS, LEVEL]).in_files() == {"moment_a": None, "level": 4.0}
+    assert documents(values.found, 1.5) == {"forces": [[1.0] * 3] * 2, "work": 2.5, "level": 4.0}
+    assert documents({LEVEL: None}, 1.5) == {"work": None, "level": None}
+    np.testing.assert_array_equal(FORCES.in_files(np.ones((2, 3))), np.full((2, 3), 2.0))
+    assert FORCES.in_files(None) is None
+
+
+def test_a_number_is_declared_at_its_field():
+    @dataclass
+    class Step:
+        energy: float = field(metadata=number("eV", 27.2, energy_eV=plain))
+        words: str = ""
+
+    assert [(one.name, one.unit, one.factor, list(one.entries)) for one in numbers_of(Step)] == [
+        ("energy", "eV", 27.2, ["energy_eV"])
+    ]
 
 
 @pytest.mark.parametrize("wrong", [np.ones(3), np.ones((2, 2)), np.ones((3, 3))])

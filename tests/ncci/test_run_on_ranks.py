@@ -18,6 +18,7 @@ pytestmark = pytest.mark.ranks
 LITHIUM = 'nucleus = "6Li"\ninteraction = "JISP16"\nhw = 20\nNmax = 2\nM = 1\nstates = 4\nobservables = "all"\n'
 HELIUM = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = [2, 4]\nstates = 2\n'
 
+ONE = HELIUM.replace("[2, 4]", "2")
 SOLVER = "[solver]\ntolerance = 1e-9\n"
 
 
@@ -239,6 +240,6 @@ def test_a_nucleus_without_protons_takes_pairs(ranks, case, tmp_path):
 
 
 def test_ranks_with_different_inputs_are_refused(ranks, tmp_path):
-    (message,) = set(ranks(2).run(of_own_case, tmp_path, HELIUM, HELIUM.replace("states = 2", "states = 3")))
+    (message,) = set(ranks(2).run(of_own_case, tmp_path, ONE, ONE.replace("states = 2", "states = 3")))
     assert message.startswith("Rank 1 on ") and "another case 4He, JISP16" in message
-    assert ranks(2).run(of_own_case, tmp_path, HELIUM, HELIUM) == [None, None]
+    assert ranks(2).run(of_own_case, tmp_path, ONE, ONE) == [None, None]

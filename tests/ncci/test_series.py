@@ -64,6 +64,7 @@ def test_quanta_that_print_alike_have_folders_of_their_own(tmp_path):
     assert levels[2].about["title"] == "3H, JISP16, hbar-omega 20.0000001 MeV, Nmax 2, M = 1/2"
 
 
+@pytest.mark.slow
 @pytest.mark.fast("change0")
 @pytest.mark.parametrize(
     "change",

@@ -14,7 +14,7 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import deviation
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
-from eigenwerk.dft.density.density import Density, moment_per_atom, starting_density
+from eigenwerk.dft.density.density import Density, carrying, moment_per_atom, starting_density
 from eigenwerk.dft.density.symmetrise import UNSYMMETRIC, Symmetriser, make_symmetriser
 from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
@@ -38,7 +38,7 @@ ASYMMETRY = 1e-3
 """Bohr by which atoms that move may miss the places that operations give them: rounding leaves a millionth of it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroundState:
     """A state and what is derived from it.
 
@@ -58,6 +58,9 @@ class GroundState:
     seconds: float | None = None
     projections: Projections | None = None
 
+    def __repr__(self) -> str:
+        return f"<ground state: {self.state!r}>"
+
 
 @dataclass(frozen=True, eq=False)
 class Made:
@@ -72,7 +75,7 @@ class Calculation:
     """Structure, k-points, parameters and PAW data, ready to be solved.
 
     real: real orbitals where k-points or an inversion allow it; False takes complex ones, the slow twin.  made: what
-    another calculation has made already.
+    another calculation has made already.  asked: fields that its densities carry besides those that the energy needs.
     """
 
     structure: Structure
@@ -82,6 +85,7 @@ class Calculation:
     runtime: Runtime = field(default_factory=Runtime)
     real: bool = True
     made: Made | None = None
+    asked: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.parameters.ismear in TETRAHEDRA:
@@ -172,7 +176,12 @@ class Calculation:
 
     def starting_density(self) -> Density:
         """Superposed atoms with the starting moments of the structure."""
-        return starting_density(self.atoms, self.parameters.electrons)
+        return starting_density(self.atoms, self.parameters.electrons, self.fields)
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Those that its densities carry."""
+        return self.builder.needs | self.asked
 
     def start_from(self, earlier: Earlier, orbitals: bool = True) -> StartingPoint:
         """Where to begin so as to go on from an earlier state, with its orbitals if wanted and usable."""
@@ -203,6 +212,9 @@ class Calculation:
             if isinstance(start, State):
                 start = self.start_from(earlier_of(start))
             start = start or StartingPoint(self.starting_density())
+            if start.density.value.keys() != self.fields:  # what a mixer remembers is of other fields then
+                density = carrying(start.density, self.atoms, self.fields)
+                start = replace(start, density=density, progress=None, learned=None, exchange=None)
             if start.progress is None:  # else nothing may change, not by rounding either
                 start = replace(start, density=self.symmetrise(start.density))
         world = self.runtime.world

@@ -91,7 +91,8 @@ def _found(tag: str) -> Functional:
 
 def member_tag(family: Family, first: float, second: float) -> str:
     """The tag of a family's functional with these numbers, for `find_functional`: its own where they are the usual."""
-    same = all(abs(one - usual) <= SAME_NUMBER * usual for one, usual in zip((first, second), family.usual, strict=True))
+    given = zip((first, second), family.usual, strict=True)
+    same = all(abs(one - usual) <= SAME_NUMBER * usual for one, usual in given)
     return family.tag if same else f"{family.tag}({first!r},{second!r})"
 
 

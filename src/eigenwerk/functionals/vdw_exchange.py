@@ -45,7 +45,7 @@ OPTB86B = 0.1234, 1.0
 
 
 def opt_pbe(reduced_sx: Tensor) -> Tensor:
-    """F = 1 + w kappa (1 - exp(-x)) + (1 - w) kappa (1 - 1/(1 + x)), x = mu s²/kappa: RPBE and PBE with one mu, kappa."""
+    """F = 1 + w kappa (1 - exp(-x)) + (1 - w) kappa (1 - 1/(1 + x)), x = mu s²/kappa: RPBE and PBE mixed."""
     share, kappa, mu = 0.054732, 1.04804, 0.175519
     ratio_sx = (mu / kappa) * reduced_sx
     rational_sx = 1.0 - 1.0 / (1.0 + ratio_sx)
@@ -101,7 +101,8 @@ def _functional(tag: str, title: str, factor: Factor, libxc: tuple[str, ...], of
 
 
 def _b88(tag: str, beta: float, mu: float) -> Functional:
-    return _functional(tag, f"B88 with beta = {beta:.6g}, mu = {mu:.6g}", partial(b88_form, beta=beta, mu=mu), (), False)
+    form = partial(b88_form, beta=beta, mu=mu)
+    return _functional(tag, f"B88 with beta = {beta:.6g}, mu = {mu:.6g}", form, (), False)
 
 
 def _b86(tag: str, mu: float, kappa: float) -> Functional:

@@ -8,17 +8,22 @@ from eigenwerk.cli.main import main
 from eigenwerk.dft.runs.series import points
 
 
-def test_cutoffs_and_widths_with_table_document_and_picture(folder, capsys):
-    words = ["--encut", "180:240:30", "--sigma", "0.1,0.05", "-o", str(folder / "o")]
+@pytest.mark.parametrize(
+    ("more", "names", "count"),
+    [((), ["cutoff"], 3), pytest.param(("--sigma", "0.1,0.05"), ["cutoff", "smearing"], 5, marks=pytest.mark.slow)],
+)
+def test_cutoffs_and_widths_with_table_document_and_picture(folder, capsys, more, names, count):
+    words = ["--encut", "180:240:30", *more, "-o", str(folder / "o")]
     assert main(["converge", str(folder), *words]) == 0
     out = capsys.readouterr().out
-    assert "5 calculations, about" in out and "<- recommended" in out and "as a geometric series" in out
+    assert f"{count} calculations, about" in out and "<- recommended" in out and "as a geometric series" in out
     document = json.loads((folder / "o" / "converge.json").read_text())
-    assert [one["name"] for one in document["series"]] == ["cutoff", "smearing"]
+    assert [one["name"] for one in document["series"]] == names
     assert (folder / "o" / "converge.png").stat().st_size > 10000
     assert {path.name for path in folder.iterdir()} == {"INCAR", "POSCAR", "KPOINTS", "o"}
 
 
+@pytest.mark.slow
 def test_a_series_that_is_too_short_is_exit_code_3(folder, capsys):
     assert main(["converge", str(folder), "--kpoints", "1:2:1", "--no-plot", "--json"]) == 3
     said = capsys.readouterr()

@@ -84,6 +84,7 @@ def test_weights_are_charges_of_all_electron_orbitals_inside_spheres(calculation
             np.testing.assert_allclose(found_nL[full_n].sum(1), wanted_nL[full_n].sum(1), rtol=0.01, atol=1.5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings"),
     [pytest.param("sic_bent", {"mesh": (2, 1, 1)}, marks=pytest.mark.slow), ("lih_bent", {}),

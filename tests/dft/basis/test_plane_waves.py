@@ -60,6 +60,7 @@ def test_beyond_the_budget_columns_come_from_an_area(monkeypatch):
     assert columns_in_half_sphere(structure, 9.0) == pytest.approx(counted, rel=0.02)
 
 
+@pytest.mark.slow
 def test_beyond_the_budget_the_volume_formula_serves_and_says_so():
     structure = crystal(30.0 * np.eye(3))
     points = np.zeros((3, 3))

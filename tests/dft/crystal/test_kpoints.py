@@ -233,6 +233,7 @@ def test_points_with_few_digits_are_recognised():
     assert len(kpoints.weight_k) == len(mesh_kpoints((3, 3, 3), (0, 0, 0), True, SYMMETRIES["fcc"]).weight_k)
 
 
+@pytest.mark.slow
 def test_reference_meshes_without_fractional_translations(shared_dir):
     """GPAW 26.7.0 reduces with the operations that need no translation and time reversal."""
     checked = set()

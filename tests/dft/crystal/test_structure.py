@@ -70,6 +70,7 @@ def brute_force_distance(structure: Structure, reach: int) -> float:
     return float(distance_aax.min())
 
 
+@pytest.mark.slow
 @given(st.integers(min_value=0, max_value=2**32 - 1), st.integers(min_value=1, max_value=4))
 def test_shortest_distance_equals_brute_force_in_skewed_cells(seed, atoms):
     rng = np.random.default_rng(seed)

@@ -214,6 +214,7 @@ def _compare_with_spglib(structure: Structure) -> None:
 UNIMODULAR = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(-2, 2)), max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(sorted(CRYSTALS)), UNIMODULAR, st.booleans(), st.integers(min_value=0, max_value=2**32 - 1)
@@ -507,6 +508,7 @@ def test_subgroup_and_no_symmetry():
     assert no_symmetry(structure).time_reversal is False
 
 
+@pytest.mark.slow
 def test_reference_counts_without_fractional_translations(shared_dir):
     """GPAW 26.7.0 counts the operations that need no translation; all cases of reference/dft with n_symmetries."""
     checked = set()
@@ -523,6 +525,7 @@ def test_reference_counts_without_fractional_translations(shared_dir):
     assert ("si_diamond_pbe", 48, "Fd-3m (227)") in checked
 
 
+@pytest.mark.slow
 def test_symmetry_and_kpoints_do_not_load_torch():
     modules = "eigenwerk.dft.crystal.kpoints, eigenwerk.dft.crystal.rotations"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"

@@ -154,6 +154,7 @@ def test_two_steps_tell_more_than_one():
     assert at(0.0).after(at(0.0)).force_av.equal(right_av)
 
 
+@pytest.mark.slow
 def test_no_error_is_claimed_where_there_is_no_residual(crystal, calculation):
     ground = calculation(crystal("si"), cutoff_eV=120.0, ediff_eV=1e-11 * HARTREE_EV).run()
     assert ground.force_error * MEV < 1e-2

@@ -10,7 +10,8 @@ from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density.density import band_density, band_occupancies
+from eigenwerk.dft.density.occupancy import band_occupancies
+from eigenwerk.dft.density.valence import band_density
 from eigenwerk.dft.exchange.kernel import ExchangeKernel, probe_charge_kernel
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pairs.mesh_points import mesh_points
@@ -136,7 +137,7 @@ SHIFTED = 2e-5
 """Compensation charges at the points of another grid: hartree, of 3.6."""
 
 
-@pytest.mark.fast("rotations", "Gamma", "even q-points")
+@pytest.mark.fast("Gamma", "even q-points")
 @pytest.mark.parametrize("name", SAME)
 def test_real_orbitals_and_reduced_meshes_give_what_complex_ones_of_whole_meshes_give(name, exchanging):
     settings, reduced = SAME[name]

@@ -132,6 +132,7 @@ def hydrogen(tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.fast("0")
 @pytest.mark.parametrize("moment", [0, 1])
 def test_every_output_has_the_same_fermi_level(hydrogen, moment):

@@ -181,6 +181,7 @@ def test_points_that_are_no_corner_are_occupied_by_their_level():
     torch.testing.assert_close(found.occ_skn[0, -1], (more_skn[0, -1] <= found.fermi_level).to(torch.float64))
 
 
+@pytest.mark.fast("shift0--14", "shift1--15", "*--4", "*--5")
 @pytest.mark.parametrize("ismear", EVERY)
 @pytest.mark.parametrize("shift", [(0.0, 0.0, 0.0), (0.5, 0.5, 0.5)])
 def test_irreducible_points_equal_the_whole_mesh(ismear, shift):

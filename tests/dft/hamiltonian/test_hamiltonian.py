@@ -125,6 +125,7 @@ LOBPCG_OF_NCCI = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.fast("davidson")
 @pytest.mark.parametrize("asked", [{"expansions": 40, "tolerance": 1e-6}, LOBPCG_OF_NCCI], ids=["davidson", "lobpcg"])
 def test_davidson_finds_the_eigenvalues_of_the_dense_matrix(calc, potential, hamiltonian, asked):

@@ -135,6 +135,7 @@ def magnet(request, calculation, crystal, disturbed):
     return calc, density, with_rows(calc, density)[0]
 
 
+@pytest.mark.fast("reciprocal-*")
 @pytest.mark.parametrize("which", [slice(None), slice(1, 3), torch.tensor([0, 2, 3])], ids=["all", "slice", "indices"])
 def test_operator_of_both_spins_is_that_of_each(magnet, which, monkeypatch):
     calc, _, hamiltonian = magnet
@@ -172,8 +173,8 @@ def test_ground_state_with_both_spins_together_is_that_with_each(calculation, cr
     apart = calculation(crystal("o2"), **settings).run().state
     pieces = []
 
-    def together(atoms, spins, bands, dtype=None):
-        pieces.append((slice(spins), slice(len(atoms.basis.mask_kG))))
+    def together(basis, spins, bands, dtype=None):
+        pieces.append((slice(spins), slice(len(basis.mask_kG))))
         return pieces[-1:]
 
     monkeypatch.setattr(scf_bands, "solver_blocks", together)
@@ -194,6 +195,7 @@ def levels(world, parts):
     return first.eig_kn.numpy(), rmm_diis(operator, first.vectors_knx, steps=3).eig_kn.numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.fast("real in space")
 @pytest.mark.ranks
 @pytest.mark.parametrize("name", ["complex", "real in space"])

@@ -30,6 +30,7 @@ def test_bound_states_of_all_atoms_take_part(calc, dataset):
         assert (wave_knG[k, :, count:] == 0).all()
 
 
+@pytest.mark.slow
 def test_atomic_orbitals_of_a_lone_atom_are_orthonormal(calculation):
     """<phi|S|phi'> = delta: the pseudo partial waves carry the norm of the all-electron ones through S.
 

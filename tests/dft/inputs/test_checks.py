@@ -31,7 +31,7 @@ def test_constraints_of_iconst_forbid_dynamics_by_name(read, tmp_path, capsys):
     assert "ICONST line 2: R 1 3 0" in capsys.readouterr().err
 
 
-@pytest.mark.fast("R 1 3 0*-", "*POTIM = 0.5*")
+@pytest.mark.fast("R 1 3 0*--ICONST*", "*POTIM = 0.5*")
 @pytest.mark.parametrize(
     ("text", "lines", "said"),
     [("R 1 3 0\n", "", "ICONST: not used: it acts only in molecular dynamics"),

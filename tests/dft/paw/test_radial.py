@@ -125,6 +125,7 @@ def test_transform_takes_many_functions_and_any_order_of_q():
 ALTERNATING = [(l, (0.3, 3.0)[l % 2]) for l in range(7)]
 
 
+@pytest.mark.fast("rational-5-3.0", "fine-3-3.0", "logarithmic-*", "*-0.3")
 @pytest.mark.parametrize(
     ("l", "width"), covering(range(7), (0.3, 3.0), fast=lambda l, width: (l, width) in ALTERNATING, together=1)
 )

@@ -56,6 +56,7 @@ def read(folder, kind=Vasprun):
     return kind(folder / "vasprun.xml", parse_potcar_file=False)
 
 
+@pytest.mark.slow
 def test_a_path_in_the_same_run_and_in_its_density_is_the_same(ground, kept):
     one, other = ground[1], kept[1]
     assert one.converged and other.converged and other.fixed_density and not one.fixed_density
@@ -175,6 +176,7 @@ def test_the_density_of_a_run_with_spin_that_found_no_moment_can_be_kept_without
     np.testing.assert_allclose(result.eig_skn, kept[1].eig_skn, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_superposed_atoms_can_be_kept(tmp_path):
     result = run_folder(make_folder(tmp_path / "atoms", kpoints=PATH, ICHARG=12))
     assert result.converged and "superposed atoms" in result.status

@@ -151,6 +151,7 @@ def test_stress_is_the_same_in_the_result_in_files_and_for_readers(silicon):
     np.testing.assert_allclose(state["ionic_steps"]["stress_xvv"][0], state["results"]["stress_vv"], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_no_stress_with_isif_0(tmp_path):
     result = run_folder(make_folder(tmp_path / "run", ISIF=0, NELM=2))
     assert result.stress_vv is None and result.as_dict()["pressure_GPa"] is None
@@ -222,6 +223,7 @@ def test_a_file_that_cannot_be_written_costs_no_other(tmp_path):
     assert set(result.files) == WRITTEN - {"eigenwerk.h5"}
 
 
+@pytest.mark.slow
 def test_a_record_of_times_that_cannot_be_written_costs_no_result(tmp_path):
     folder = make_folder(tmp_path / "x", NELM=2)
     (folder / "eigenwerk-trace.json").mkdir()
@@ -261,6 +263,7 @@ def test_files_of_two_saves_are_noticed(tmp_path):
     assert not any("not of one save" in note for note in run_folder(folder).notes)
 
 
+@pytest.mark.slow
 def test_an_edit_during_a_run_is_not_its_input(tmp_path):
     folder = make_folder(tmp_path / "x", NELM=2)
     texts = {name: (folder / name).read_text() for name in ("INCAR", "POSCAR", "KPOINTS")}
@@ -397,6 +400,7 @@ def test_a_killed_run_goes_on_from_its_last_step(silicon, tmp_path):
     assert "density and orbitals" in result.notes[1] and "had not converged (unfinished" in result.notes[2]
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_saves_its_last_step(tmp_path):
     def stop(step):
         if step.step == 3:
@@ -424,6 +428,7 @@ def test_an_interruption_before_the_first_step_writes_nothing(tmp_path, monkeypa
     assert sorted(path.name for path in folder.iterdir()) == ["INCAR", "KPOINTS", "POSCAR"]
 
 
+@pytest.mark.slow
 def test_a_rescue_saves_the_last_step_beside_the_computation(tmp_path):
     folder, protected, said = make_folder(tmp_path / "x"), [], []
 
@@ -512,7 +517,6 @@ ALGOS = [
 ]  # fmt: skip
 
 
-@pytest.mark.fast("Fast-*", "Damped-*")
 @pytest.mark.parametrize(("algo", "names"), ALGOS)
 def test_algo_in_incar_gives_the_energy_and_the_names_in_oszicar(silicon, tmp_path, algo, names):
     """From INCAR to the answer: the energy of the default, and the solver of each step where VASP writes it."""

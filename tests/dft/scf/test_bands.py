@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.basis.blocks import k_blocks
 from eigenwerk.dft.density.density import electrons_of
-from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, k_blocks, solve_bands, solver_blocks
+from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, solve_bands, solver_blocks
 from eigenwerk.dft.scf.solvers import davidson_method
 
 
@@ -31,7 +32,7 @@ def test_blocks_cover_all_k_points_once(calc, monkeypatch):
     points = len(calc.basis.count_k)
     for limit in (1, 2**16, 2**30):
         monkeypatch.setattr("eigenwerk.parallel.runtime.CACHE_BLOCK_BYTES", limit)
-        covered = [k for block in k_blocks(calc.atoms, 8) for k in range(points)[block]]
+        covered = [k for block in k_blocks(calc.basis, 8) for k in range(points)[block]]
         assert covered == list(range(points))
 
 
@@ -49,7 +50,8 @@ def test_a_gpu_solves_both_spins_together_where_all_k_points_fit(calc):
 
     def blocks(device, limit, spins=2):
         runtime = SimpleNamespace(device=torch.device(device), block_bytes=limit, threads=1)
-        return solver_blocks(SimpleNamespace(runtime=runtime, basis=calc.basis), spins, 8)
+        basis = SimpleNamespace(runtime=runtime, mask_kG=calc.basis.mask_kG, form=calc.basis.form)
+        return solver_blocks(basis, spins, 8)
 
     assert blocks("cuda", whole) == [(slice(2), slice(points))]
     assert blocks("cuda", whole - 1) == [(0, slice(0, points)), (1, slice(0, points))]

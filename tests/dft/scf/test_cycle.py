@@ -147,6 +147,7 @@ def test_out_of_steps_is_reported_not_raised(crystal, calculation):
     assert len(state.history) == 2 and np.isfinite(state.energies.free)
 
 
+@pytest.mark.slow
 def test_at_least_the_minimal_number_of_steps(crystal, calculation):
     state = calculation(crystal("al_pair"), **METAL, min_steps=7, ediff_eV=1.0).run().state
     assert state.converged and len(state.history) == 7
@@ -229,6 +230,7 @@ def test_folded_states_are_found_from_the_start(calculation, solver):
     assert len(found.history) <= len(more.history) + 1
 
 
+@pytest.mark.slow
 def test_bands_that_are_missing_are_told_of_the_last_step_only(crystal, calculation):
     """Occupations of sloshing steps fill bands that are empty in the end."""
     history = calculation(crystal("al_pair"), **METAL, bands=4, ediff_eV=1e-4).run().state.history

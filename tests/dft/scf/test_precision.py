@@ -84,6 +84,7 @@ def test_converged_results_are_those_of_double_precision(both, case):
     assert_same(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.fast("rmm")
 @pytest.mark.parametrize("solver", ["davidson, rmm", "rmm", "conjugate", "damped", "chebyshev"])
 def test_every_iterative_solver_works_in_single_precision(both, solver):

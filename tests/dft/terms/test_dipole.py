@@ -5,8 +5,8 @@ from math import pi
 import numpy as np
 import pytest
 
+from eigenwerk.dft.after.analyses.vacuum import vacuum_levels
 from eigenwerk.dft.after.fields.potential import electrostatic_blocks
-from eigenwerk.dft.after.fields.vacuum import vacuum_levels
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.dipole import Dipole

@@ -30,6 +30,7 @@ def basis(basis_of, crystal):
     return basis_of(crystal("sic_bent"), 100.0)
 
 
+@pytest.mark.fast("1-PS", "2-PW92", "2-PE", "1-CA")
 @pytest.mark.parametrize("name", ["PW92", "CA", "PE", "PS"])
 @pytest.mark.parametrize("spins", [1, 2])
 def test_potential_is_energy_derivative(basis, name, spins):

@@ -149,6 +149,7 @@ def test_one_that_had_nothing_to_do_is_started_again(read):
     assert hdf5_guard._kept.child.process.pid != first.pid
 
 
+@pytest.mark.slow
 def test_a_fork_has_a_process_of_its_own(read):
     read(lambda file: None)
     own = hdf5_guard._kept.child.process.pid

@@ -90,7 +90,7 @@ def test_damaged_tables_are_refused_with_the_line(tmp_path, text, old, new, mess
         read(tmp_path, text.replace(old, new, 1))
 
 
-def test_the_three_published_tables_of_jisp16_and_daejeon16_are_read_whole(shared_dir):
+def test_both_published_tables_of_jisp16_are_read_whole(shared_dir):
     folder = shared_dir / "reference" / "ncci" / "relative"
     sectors = read_relative_table(folder / "Vrel_JISP16_bare_Jmax4.hw20")
     lsjt = read_relative_table(folder / "jisp16_Nmax20_hw20.0_rel.dat")
@@ -99,6 +99,11 @@ def test_the_three_published_tables_of_jisp16_and_daejeon16_are_read_whole(share
         # up to 20 quanta on both sides
         rows, columns = ((20 - l) // 2 + 1 for l in key[2:])
         np.testing.assert_allclose(matrix[:rows, :columns], sectors.matrices[key][:rows, :columns], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_table_of_daejeon16_is_read_whole(shared_dir):
+    folder = shared_dir / "reference" / "ncci" / "relative"
     daejeon = read_relative_table(folder / "daejeon16_hw25.txt")
     assert daejeon.hw == 25.0
     assert sum(m.size for m in daejeon.matrices.values()) > 17024

@@ -52,6 +52,7 @@ def test_every_set_counts_its_electrons_and_has_dual_projectors(functional):
         assert sum_over_grid(data, data.ae_partial_wave_jg[bound] ** 2) == pytest.approx(1, abs=1e-11), data.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("functional", ["PBE", "LDA"])
 def test_every_set_has_consistent_energies_and_matrices(functional):
     for entry in list_datasets(functional):

@@ -99,6 +99,7 @@ def test_finished_problems_leave_the_batch_and_come_back_in_place(plane_waves, r
     torch.testing.assert_close(result.vectors_knx[2].abs(), start[2].abs(), atol=1e-9, rtol=0)
 
 
+@pytest.mark.slow
 def test_bands_that_do_not_count_cannot_hold_up_the_rest(random_pencil, random_tensor):
     pencil, start = random_pencil(2, 60), random_tensor(2, 6, 60)
     weight = torch.tensor([1.0, 1, 1, 0, 0, 0]).expand(2, 6)

@@ -50,6 +50,7 @@ VECTORS = (1, 1), (3, 1), (4, 2), (17, 1), (40, 3), (101, 1), (33, 8), (9, 13)
 SIZES = (1, 0), (7, 0), (1000, 3), (5000, 0), (200_003, 1), (270_336, 0)
 
 
+@pytest.mark.fast("*-1 0-cpu", "*-7 0-cpu", "*-1000 3-cpu", "*-5000 0-cpu")
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     ("dtype", "vectors", "sizes"),

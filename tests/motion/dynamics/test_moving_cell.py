@@ -117,6 +117,7 @@ def test_velocities_of_atoms_and_cell_are_all_that_a_run_without_baths_goes_on_f
         assert np.abs(turned_vv @ turned_vv.T - np.eye(3)).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.fast("isotropic-2.0")
 @pytest.mark.parametrize(("cell", "factor"), [("parrinello-rahman", 4.0), ("full", 2.0), ("isotropic", 2.0)])
 def test_error_of_the_conserved_quantity_falls_with_the_step(cell, factor):

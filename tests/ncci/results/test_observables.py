@@ -43,6 +43,7 @@ def test_terms_add_up_to_the_energy(lithium):
     assert values["T_int"] + values["V_NN"] + values["V_C"] == pytest.approx(lithium.levels.energy_n, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_pair_densities_give_what_products_give(lithium):
     source = source_of(lithium.case)
     for name, operator in source.parts(lithium.case, lithium.problem).items():
@@ -102,6 +103,7 @@ CASES = {
 """Case, (M, states), (M that can tell, states)."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_one_m_cannot_tell_is_found_from_the_states_of_the_next(tmp_path, shared_dir, name):
     """M = 0 tells all moments and strengths, as a run with M = 1 does of the states that it has."""

@@ -48,6 +48,7 @@ def test_in_words(runs, capsys):
     assert "25.0 %" in lines[5]
 
 
+@pytest.mark.slow
 def test_as_json_and_as_a_picture(runs, tmp_path, capsys):
     assert main(["perf", "schemes", *map(str, runs), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -59,6 +60,7 @@ def test_as_json_and_as_a_picture(runs, tmp_path, capsys):
     assert "nccl:4:2, 3 ranks" in (tmp_path / "all.svg").read_text() or (tmp_path / "all.svg").stat().st_size > 10000
 
 
+@pytest.mark.slow
 @pytest.mark.fast("1e-07")
 @pytest.mark.parametrize("scale", [1e-7, 1e4])
 def test_words_of_the_picture_stand_apart(nucleus, scale):

@@ -74,6 +74,7 @@ def test_the_same_run_makes_the_same_pictures(seen):
     assert first == second and len(first) > 12
 
 
+@pytest.mark.slow
 def test_a_run_that_did_not_converge_says_so_first_and_in_red(unconverged):
     text = report(RunFolder(unconverged[0]))
     assert re.search(r'class="status bad">\s*<p class="">NOT CONVERGED in 2 steps', text)
@@ -119,6 +120,7 @@ def test_words_of_the_user_are_text_and_not_page(seen, tmp_path):
     assert "<script" not in text and "&lt;script&gt;alert(1)" in text
 
 
+@pytest.mark.slow
 def test_words_in_files_of_others_are_text_and_not_page(copied):
     """Names of phases and elements may be anything that a file holds."""
     trace = copied / "eigenwerk-trace.json"

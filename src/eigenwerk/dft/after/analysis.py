@@ -35,7 +35,8 @@ class AfterScene:
 @dataclass(frozen=True)
 class Analysis:
     """gives: in the order of the JSON document; compute: their values, in that order, None for what has no meaning
-    here.  All ranks call it together."""
+    here; all ranks call it together.  place: among the analyses in that document."""
 
     gives: tuple[Quantity, ...]
     compute: Callable[[AfterScene], tuple[Any, ...]]
+    place: int = 9

@@ -115,6 +115,15 @@ class WaveForm:
         return turned_knG * factor_kG[:, None]
 
 
+    def slope(self, x_knG: torch.Tensor, factor_kG: torch.Tensor) -> torch.Tensor:
+        """∇ of orbitals along an axis, i q c(q); of those that are real by inversion -i ∇, which is so, too."""
+        return x_knG * factor_kG[:, None] if self.turn_kh is not None else self.times_i(x_knG, factor_kG)
+
+    def slope_back(self, x_knG: torch.Tensor, factor_kG: torch.Tensor) -> torch.Tensor:
+        """Its adjoint."""
+        return x_knG * factor_kG[:, None] if self.turn_kh is not None else self.times_i(x_knG, -factor_kG)
+
+
 MOST_PLACES = 127
 """What a byte can hold."""
 

@@ -13,26 +13,22 @@ from typing import Self
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.density.kind import FieldKind, WaveField
+from eigenwerk.dft.density.occupancy import OCCUPANCY, Occupancy
+from eigenwerk.dft.density.tau import Tau
+from eigenwerk.dft.density.valence import SmoothDensity
 from eigenwerk.dft.spin.form import UNPOLARISED, Spin
+from eigenwerk.functionals.functional import DENSITY
 from eigenwerk.parallel.communicator import Communicator
 
-
-@dataclass(frozen=True)
-class FieldKind:
-    """waves: complex coefficients on the density sphere, (s, g); else one-centre matrices in flat order, (s, x).
-
-    screened: whether it is the charge that electrons screen, which mixing damps at long waves.
-    """
-
-    waves: bool
-    screened: bool = False
-
-
-KINDS = {
-    "density": FieldKind(waves=True, screened=True),  # electrons per bohr³
-    "occupancy": FieldKind(waves=False),  # D of all atoms
-}
+KINDS: dict[str, FieldKind] = {kind.name: kind for kind in (SmoothDensity(), Occupancy(), Tau())}
 """Every field there is, in the order in which they are packed."""
+
+WAVES: dict[str, WaveField] = {name: kind for name, kind in KINDS.items() if isinstance(kind, WaveField)}
+"""Those on plane waves; the others are one-centre matrices."""
+
+ALWAYS = (DENSITY, OCCUPANCY)
+"""Those of every density."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +48,11 @@ class Fields:
         return self.map(lambda value_sx: value_sx * factor_s)
 
     @property
+    def on_waves(self) -> list[tuple[WaveField, torch.Tensor]]:
+        """Those on plane waves with their kinds."""
+        return [(WAVES[name], value_sg) for name, value_sg in self.value.items() if name in WAVES]
+
+    @property
     def parts(self) -> tuple[tuple[FieldKind, int], ...]:
         """Kind and length of each field in `packed`."""
         return tuple((KINDS[name], _as_real(value_sx).shape[1]) for name, value_sx in self.value.items())
@@ -60,7 +61,7 @@ class Fields:
         """Σ over all fields: ∫ a(r) b(r) d³r of waves, Σ_x Re a*_x b_x of matrices."""
         total = torch.zeros((), dtype=basis.runtime.real, device=basis.runtime.device)
         for name, value_sx in self.value.items():
-            if KINDS[name].waves:
+            if name in WAVES:
                 total = total + basis.inner(value_sx, other.value[name]).sum()
             else:
                 total = total + (value_sx.conj() * other.value[name]).real.sum()

@@ -18,7 +18,7 @@ import torch
 
 from eigenwerk.dft.crystal.rotations import axial
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.density.fields import KINDS, Fields
+from eigenwerk.dft.density.fields import WAVES, Fields
 from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import projector_rotation
@@ -84,7 +84,7 @@ class Symmetriser:
             return fields
         spin = fields.spin
         return fields.map_names(
-            lambda name, x_sx: self._sphere(x_sx, spin) if KINDS[name].waves else self._occupancies(x_sx, spin)
+            lambda name, x_sx: self._sphere(x_sx, spin) if name in WAVES else self._occupancies(x_sx, spin)
         )
 
     def deviation(self, fields: SomeFields) -> float:

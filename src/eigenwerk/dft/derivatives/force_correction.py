@@ -12,17 +12,21 @@ Source: C. T. Chan, K. P. Bohnen and K. M. Ho, Phys. Rev. B 47, 4771 (1993); P. 
 Phys. Rev. Lett. 50, 1684 (1983); G. Kresse and J. Furthmüller, Comput. Mater. Sci. 6, 15 (1996).
 """
 
-from math import pi, sqrt
+from functools import partial, reduce
+from math import pi
 
 import numpy as np
 import torch
 
 from eigenwerk.dft.density.density import Density, moment_per_atom, polarised_occupancy, superposed_atoms
+from eigenwerk.dft.density.fields import WAVES, Fields
+from eigenwerk.dft.density.kind import WaveField
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.spin.form import COLLINEAR, UNPOLARISED, paired
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.term import spherical_forces, spherical_integrals
+from eigenwerk.functionals.functional import DENSITY
 
 SPREAD_SHARE = 4.0
 """The error left, in units of what two descriptions of ρ' differ by (measured: docs/equations/forces.md)."""
@@ -38,36 +42,41 @@ EMPTY_CHANNEL = 1e-3
 """Share of the density below which a spin channel has too few electrons for its potential to be felt."""
 
 
-def felt_change(atoms: PawAtoms, before: Potential, after: Potential) -> torch.Tensor:
-    """v[output] - v[input] (s, g), of each spin as far as there are electrons of it.
+def felt_change(atoms: PawAtoms, before: Potential, after: Potential) -> Fields:
+    """v[output] - v[input] of the fields on waves, of each spin as far as there are electrons of it.
 
     Correlation of gradients has an infinite derivative where a channel is empty: there v is noise, tens of hartree for
     the minority of a hydrogen atom, and no density moves in it.  Free atoms, which stand for ρ', would.
     """
-    change_sg, density = after.vt_sg - before.vt_sg, after.charges.density
-    if not density.spin.polarised:
-        return change_sg
+    density, spin = after.charges.density, after.charges.density.spin
+    change = Fields({
+        kind.name: slope_sg - before.derivative.value[kind.name] for kind, slope_sg in after.derivative.on_waves
+    }, spin)  # fmt: skip
+    if not spin.polarised:
+        return change
     fine = atoms.basis.fine_map
     density_sR = fine.to_grid(density.density_sg)
-    least_R = (EMPTY_CHANNEL * density.spin.total(density_sR)).clamp_min(torch.finfo(density_sR.dtype).tiny)
-    return fine.from_grid(fine.to_grid(change_sg) * (density_sR / least_R).clamp(0, 1), change_sg.shape[-1])
+    least_R = (EMPTY_CHANNEL * spin.total(density_sR)).clamp_min(torch.finfo(density_sR.dtype).tiny)
+    share_sR = (density_sR / least_R).clamp(0, 1)
+    return change.map(lambda slope_sg: fine.from_grid(fine.to_grid(slope_sg) * share_sR, slope_sg.shape[-1]))
 
 
-def moving_atoms_forces(atoms: PawAtoms, change_sg: torch.Tensor, output: Density) -> torch.Tensor:
-    """-∫ (v[output] - v[input]) ρ'_a with free atoms for ρ', (a, 3); change_sg: see `felt_change`.
+def moving_atoms_forces(atoms: PawAtoms, change: Fields, output: Density) -> torch.Tensor:
+    """-∫ (v[output] - v[input]) ρ'_a with free atoms for ρ', (a, 3); change: see `felt_change`.
 
     Of n_s v_s over both spins, n moves in the derivative by the total, the magnetisation in that by it.
     """
-    spin = output.spin
-    force_av = spherical_forces(atoms, valence_density_g, spin.by_total(change_sg))
-    if spin.polarised:
-        moment_a = atoms.runtime.tensor(moment_per_atom(output, atoms))
-        field_g = spin.by_magnetisation(change_sg)
-        force_av = force_av + moment_a[:, None] * spherical_forces(atoms, moment_density_g, field_g)
-    return force_av
+    spin, found = output.spin, []
+    for kind, slope_sg in change.on_waves:
+        found.append(spherical_forces(atoms, partial(of_atom, kind), spin.by_total(slope_sg)))
+        if spin.polarised:
+            moment_a = atoms.runtime.tensor(moment_per_atom(output, atoms))
+            field_g = spin.by_magnetisation(slope_sg)
+            found.append(moment_a[:, None] * spherical_forces(atoms, partial(of_moment, kind), field_g))
+    return reduce(torch.add, found)
 
 
-def error_left(atoms: PawAtoms, before: Potential, after: Potential, change_sg: torch.Tensor) -> torch.Tensor:
+def error_left(atoms: PawAtoms, before: Potential, after: Potential, change: Fields) -> torch.Tensor:
     """Estimate of the error that the correction leaves, hartree per bohr, (a,); potentials of input and output, and
     what is felt of their change (`felt_change`).
 
@@ -78,7 +87,7 @@ def error_left(atoms: PawAtoms, before: Potential, after: Potential, change_sg: 
     Shares: F. L. Hirshfeld, Theor. Chim. Acta 44, 129 (1977).
     """
     basis, fine, output = atoms.basis, atoms.basis.fine_map, after.charges.density
-    change_g, count = output.spin.by_total(change_sg), basis.density_count
+    change_g, count = output.spin.by_total(change.value[DENSITY]), basis.density_count
     hartree_g = (basis.coulomb_g * (after.charges.charge_g - before.charges.charge_g))[:count]
     slope_vg = 1j * basis.vector_gv[:count].T
     free_R = fine.to_grid(superposed_atoms(atoms, UNPOLARISED).density_sg)[0].clamp_min(0)
@@ -87,7 +96,8 @@ def error_left(atoms: PawAtoms, before: Potential, after: Potential, change_sg: 
     excess_vR = fine.to_grid(slope_vg * change_g) * ((density_R + least) / (free_R + least) - 1)
     energy_R = fine.to_grid(slope_vg * hartree_g).square().sum(0) / (4 * pi * (free_R + least))
     field_xg = fine.from_grid(torch.cat([excess_vR, energy_R[None]]), count)
-    value_xa = spherical_integrals(atoms, valence_density_g, field_xg.conj() * (basis.weight_g[:count] * basis.volume))
+    weighted_xg = field_xg.conj() * (basis.weight_g[:count] * basis.volume)
+    value_xa = spherical_integrals(atoms, partial(of_atom, WAVES[DENSITY]), weighted_xg)
     spread_a, smooth_a = torch.linalg.vector_norm(value_xa[:3], dim=0), value_xa[3].clamp_min(0)
     return SPREAD_SHARE * spread_a + ENERGY_SHARE * (smooth_a.sqrt() + _one_centre(atoms, before, after).sqrt())
 
@@ -108,16 +118,12 @@ def extrapolated(one: torch.Tensor, next_one: torch.Tensor) -> float:
     return min(max(float((next_one * change).sum()) / square, -1.0), 1.0) if square > 0 else 0.0
 
 
-def valence_density_g(setup: Setup) -> np.ndarray:
-    """Smooth density of the free atom, as f(r) of f Y_00."""
-    return _density_g(setup, setup.atom_occupancy_j)
+def of_atom(kind: WaveField, setup: Setup) -> np.ndarray:
+    """A field of the free atom, as f(r) of f Y_00."""
+    return kind.of_electrons(setup, setup.atom_occupancy_j)
 
 
-def moment_density_g(setup: Setup) -> np.ndarray:
+def of_moment(kind: WaveField, setup: Setup) -> np.ndarray:
     """The same of its magnetisation, for a moment of one Bohr magneton."""
     occupancy_sj = torch.as_tensor(polarised_occupancy(setup, 1.0, COLLINEAR))
-    return _density_g(setup, COLLINEAR.magnetisation(occupancy_sj).numpy())
-
-
-def _density_g(setup: Setup, occupancy_j: np.ndarray) -> np.ndarray:
-    return occupancy_j @ setup.dataset.pseudo_partial_wave_jg**2 / sqrt(4 * pi)
+    return kind.of_electrons(setup, COLLINEAR.magnetisation(occupancy_sj).numpy())

@@ -82,15 +82,15 @@ def correction(builder: PotentialBuilder, density: Density, output: Density) -> 
     """What forces lack for a density that is not self-consistent, (a, 3), and the error that is left then, (a,)."""
     potential, after = builder(density), builder(output)
     moved_av = fixed_fields_forces(builder, output) - fixed_fields_forces(builder, density)
-    change_sg = felt_change(builder.atoms, potential, after)
-    correction_av = moved_av + moving_atoms_forces(builder.atoms, change_sg, output)
-    return correction_av, error_left(builder.atoms, potential, after, change_sg)
+    change = felt_change(builder.atoms, potential, after)
+    correction_av = moved_av + moving_atoms_forces(builder.atoms, change, output)
+    return correction_av, error_left(builder.atoms, potential, after, change)
 
 
 def fixed_fields_forces(builder: PotentialBuilder, density: Density) -> torch.Tensor:
-    """-∂E/∂R of all terms at fixed ñ and D, (a, 3): what they have of their own, and the smooth cores in ṽ."""
+    """-∂E/∂R of all terms at fixed fields, (a, 3): what they have of their own, and the smooth cores in ṽ."""
     potential = builder(density)
     found = [term.forces(potential.charges) for term in builder.terms]
-    field_g = density.spin.by_total(potential.vt_sg)
-    core_av = spherical_forces(builder.atoms, lambda setup: setup.dataset.pseudo_core_density_g, field_g)
-    return sum((force_av for force_av in found if force_av is not None), core_av)
+    of_cores = (spherical_forces(builder.atoms, kind.of_core, density.spin.by_total(slope_sg))
+                for kind, slope_sg in potential.derivative.on_waves)  # fmt: skip
+    return sum((force_av for force_av in found if force_av is not None), reduce(torch.add, of_cores))

@@ -15,12 +15,13 @@ Source: O. H. Nielsen and R. M. Martin, Phys. Rev. B 32, 3792 (1985); for PAW M.
 337 (2008).
 """
 
-from functools import reduce
+from functools import partial, reduce
 
 import torch
 
 from eigenwerk.dft.density.density import Density
-from eigenwerk.dft.derivatives.force_correction import felt_change, valence_density_g
+from eigenwerk.dft.density.kind import FilledOrbitals
+from eigenwerk.dft.derivatives.force_correction import felt_change, of_atom
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.potential import Potential
@@ -55,6 +56,10 @@ def stress(
     if own.requires_grad:
         own_vv = own_vv + torch.autograd.grad(own, strain_vv)[0].to(own_vv.device)
     total_vv = atoms.runtime.world.sum(own_vv) + common_vv.to(own_vv.device)
+    orbitals = FilledOrbitals.of(atoms, coeff_sknG, filling_skn)
+    for kind, slope_sg in potential.derivative.on_waves:
+        if (of_field_vv := kind.strained(orbitals, slope_sg)) is not None:
+            total_vv = total_vv + of_field_vv
     return (total_vv + total_vv.T) / (2 * float(atoms.basis.volume))
 
 
@@ -64,8 +69,10 @@ def _fixed_fields(builder: PotentialBuilder, potential: Potential, strained: Paw
     density = charges.density
     parts = [part for term in builder.terms if (part := term.strained(charges, strained)) is not None]
     thinner = (basis.volume / strained.basis.volume).to(density.density_sg.device)
-    smooth_sg = density.density_sg * thinner + density.spin.of_total(strained.pseudo_core_g)
-    parts.append(basis.inner(potential.vt_sg, smooth_sg).sum())
+    for kind, slope_sg in potential.derivative.on_waves:
+        thin_sg = density.value[kind.name] * thinner
+        smooth_sg = thin_sg + density.spin.of_total(strained.scalar_field(kind.of_core, basis.density_count))
+        parts.append(basis.inner(slope_sg, smooth_sg).sum())
     return torch.stack([part.to(parts[0].device) for part in parts]).sum()
 
 
@@ -77,10 +84,15 @@ def _at_output(
     That is right to first order in the residual, as `force_correction` has it for forces.
     """
     basis = builder.atoms.basis
-    change_g = after.charges.density.spin.by_total(felt_change(builder.atoms, before, after))
-    free_g = strained.scalar_field(valence_density_g, basis.density_count)
-    thicker = (strained.basis.volume / basis.volume).to(free_g.device)
-    return _fixed_fields(builder, after, strained) + basis.inner(change_g, free_g * thicker)
+    moving = [
+        (after.charges.density.spin.by_total(slope_sg), strained.scalar_field(partial(of_atom, kind), len(slope_sg[0])))
+        for kind, slope_sg in felt_change(builder.atoms, before, after).on_waves
+    ]
+    thicker = strained.basis.volume / basis.volume
+    total = _fixed_fields(builder, after, strained)
+    for change_g, free_g in moving:
+        total = total + basis.inner(change_g, free_g * thicker.to(free_g.device))
+    return total
 
 
 def kinetic_strain(atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> torch.Tensor:

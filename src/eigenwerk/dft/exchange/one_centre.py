@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.atom.core_exchange import screened_core_exchange
+from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.exchange.pairs.pair_grid import pair_wave
 from eigenwerk.dft.exchange.pairs.pair_shape import PairShape
 from eigenwerk.dft.paw.atoms import PawAtoms
@@ -38,7 +39,7 @@ class OneCentreExchange(Term):
         "exact exchange in spheres": "of valence electrons, what that of the smooth orbitals lacks",
         "exact exchange with cores": "of valence electrons", "exact exchange of cores": "a constant",
     }  # fmt: skip
-    needs = frozenset({"occupancy"})
+    needs = frozenset({OCCUPANCY})
 
     @classmethod
     def of(cls, scene: Scene) -> Self | None:
@@ -80,7 +81,7 @@ class OneCentreExchange(Term):
             blocks.append((2 * field_sax).view_as(block_saij.real) + core_ij)
         valence, core = torch.stack(energies).sum(0)
         energy_e = torch.stack([valence, core, torch.full_like(core, self._core)])
-        return Contribution(tuple(self.words), energy_e, blocks={"occupancy": blocks})
+        return Contribution(tuple(self.words), energy_e, blocks={OCCUPANCY: blocks})
 
 
 def valence_core_exchange(setup: Setup, omega: float = 0.0) -> np.ndarray:

@@ -2,17 +2,20 @@
 
 H = -∇²/2 + ṽ(r) + Σ_ij |p̃_i> ΔH_ij <p̃_j| + Σ_mm' |ξ_m> w_mm' <ξ_m'|,   S = 1 + Σ_ij |p̃_i> ΔS_ij <p̃_j|
 
-ξ are rows that terms of the energy may add (`LowRank`).
+ξ are rows that terms of the energy may add (`LowRank`).  Where the energy depends on more fields of the density, what
+their derivatives do comes in addition (`WaveField.act`).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
 from eigenwerk.dft.basis.distribution import grid_blocks, on_whole_spheres
 from eigenwerk.dft.basis.transforms import orbital_blocks
 from eigenwerk.dft.basis.wave_form import SphereMap
+from eigenwerk.dft.density.kind import WaveField
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors
@@ -33,8 +36,9 @@ ROW_ELEMENTS = 2**16
 class Hamiltonian:
     """H and S of all orbitals of a calculation: what belongs to its k-points, and a field for each spin channel.
 
-    vt_sR: ṽ on the wave grid with the factor 1/N of the transform back; dH, dS: ΔH of each channel, and ΔS;
-    splits: whether solvers may keep P x: not with projectors in real space, which find the orbitals on the grid.
+    vt_sR: ṽ on the wave grid with the factor 1/N of the transform back; dH, dS: ΔH of each channel, and ΔS; others: the
+    same of more fields that act; splits: whether solvers may keep P x: not with projectors in real space, which find
+    the orbitals on the grid.
     """
 
     atoms: PawAtoms
@@ -48,6 +52,7 @@ class Hamiltonian:
     dS: OneCentreMatrix
     rows: LowRank | None
     splits: bool
+    others: tuple[tuple[WaveField, torch.Tensor], ...] = ()
 
     @staticmethod
     def of(atoms: PawAtoms, potential: Potential) -> "Hamiltonian":
@@ -56,12 +61,16 @@ class Hamiltonian:
         # what finds the projectors on the grid does not find the rows there
         weight_smm = None if rows is None or atoms.real_space is not None else rows.weight_smm
         zero_smm = None if weight_smm is None else torch.zeros_like(weight_smm[:1])
+        vt_sR, *others = (
+            (kind, basis.potential_for_orbitals(slope_sg) / basis.wave_map.points)
+            for kind, slope_sg in potential.derivative.on_waves
+        )
         return Hamiltonian(
             atoms, atoms.projector_kIG, basis.kinetic_kG, basis.mask_kG, basis.sphere_map, atoms.real_space,
-            vt_sR=basis.potential_for_orbitals(potential.vt_sg) / basis.wave_map.points,
+            vt_sR=vt_sR[1],
             dH=OneCentreMatrix(layout, atoms.even(potential.dH_sx), basis.form.dtype, weight_smm),
             dS=OneCentreMatrix(layout, atoms.overlap_x[None], basis.form.dtype, zero_smm),
-            rows=rows, splits=atoms.real_space is None,
+            rows=rows, splits=atoms.real_space is None, others=tuple(others),
         )  # fmt: skip
 
     @property
@@ -92,13 +101,17 @@ class HamiltonianBlock(SplitOperator):
         row_kmG = None if rows is None else rows.row_skmG[channels[0] : channels[-1] + 1, k].flatten(0, 1)
         self.row_kmG, self.apart_kmG = None if on_grid else row_kmG, row_kmG if on_grid else None
         self.place_k: Which = ALL
-        self.grid = OnGrid(whole, whole.sphere_map, whole.real_space, channels[0]).problems(k)
+        self.grid = OnGrid(whole, whole.vt_sR, whole.sphere_map, whole.real_space, channels[0]).problems(k)
         if self.copies > 1:
             points = range(len(self.projector_kIG))
             self.place_k = runtime.index([*points] * self.copies)
             field_k = runtime.index([channel for channel in channels for _ in points])
             self.grid = replace(self.grid.problems(self.place_k), field=field_k)
         self.kinetic_kG, self.mask_kG = whole.kinetic_kG[k][self.place_k], whole.mask_kG[k][self.place_k]
+        self.others = [(kind, replace(self.grid, vt_sR=v_sR, real_space=None)) for kind, v_sR in whole.others]
+        if self.others:
+            vector_vkh = self.basis.wave_vector_khv[k][self.place_k].movedim(-1, 0)
+            self.vector_vkG = self.basis.form.slots(vector_vkh).to(self.kinetic_kG.dtype)
 
     def apply(self, x_knG: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
         """(H x, S x) of orbitals; (k, n, G) each.
@@ -109,7 +122,7 @@ class HamiltonianBlock(SplitOperator):
         if self.grid.real_space is None:
             return super().apply(x_knG, k)
         with self.basis.runtime.trace.span("local"):
-            h_knG, s_knG = self._from_grid(x_knG, k)
+            h_knG, s_knG = self._from_grid(self.grid, x_knG, k)
             h_knG, s_knG = self._with_kinetic(h_knG, x_knG, k), s_knG.add_(x_knG)
         if self.whole.rows is not None and self.apart_kmG is not None:
             row_kmG, weight_smm = self.apart_kmG[k], self.whole.rows.weight_smm[self.grid.fields(k)]
@@ -119,10 +132,17 @@ class HamiltonianBlock(SplitOperator):
     def first(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """-∇²/2 x + ṽ x; (k, n, G)."""
         with self.basis.runtime.trace.span("local"):
-            return self._with_kinetic(self._from_grid(x_knG, k)[0], x_knG, k)
+            return self._with_kinetic(self._from_grid(self.grid, x_knG, k)[0], x_knG, k)
 
     def _with_kinetic(self, h_knG: torch.Tensor, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
+        """And what other fields do."""
+        for kind, grid in self.others:
+            local = partial(self._product, grid, k)
+            h_knG += kind.act(self.basis.form, x_knG, self.vector_vkG[:, k], local)
         return h_knG.addcmul_(self.kinetic_kG[k][:, None], x_knG)
+
+    def _product(self, grid: "OnGrid", k: Which, x_knG: torch.Tensor) -> torch.Tensor:
+        return self._from_grid(grid, x_knG, k)[0]
 
     def project(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """<p̃_I|x>, and behind them <ξ_m|x>; (k, n, I)."""
@@ -215,13 +235,13 @@ class HamiltonianBlock(SplitOperator):
         """Sum over the ranks that share plane waves."""
         return self.basis.runtime.bands.sum(tensor)
 
-    def _from_grid(self, x_knG: torch.Tensor, k: Which) -> tuple[torch.Tensor, ...]:
+    def _from_grid(self, grid: "OnGrid", x_knG: torch.Tensor, k: Which) -> tuple[torch.Tensor, ...]:
         """ṽ(r) ψ(r), a few orbitals at a time so that the grid stays in cache.
 
         With projectors in real space: (ṽ ψ + Σ p̃_i ΔH_ij <p̃_j|ψ>, Σ p̃_i ΔS_ij <p̃_j|ψ>).
         """
         runtime = self.basis.runtime
-        images = on_whole_spheres(runtime.bands, x_knG, runtime.block_bytes, self.grid.problems(k).act)
+        images = on_whole_spheres(runtime.bands, x_knG, runtime.block_bytes, grid.problems(k).act)
         for image_knG in images:
             image_knG *= self.mask_kG[k][:, None]
         return images
@@ -231,10 +251,11 @@ class HamiltonianBlock(SplitOperator):
 class OnGrid:
     """What H does where orbitals are on the FFT grid.
 
-    field: which local field and which one-centre matrix all problems have, or each of them.
+    vt_sR: the local fields; field: which of them and which one-centre matrix all problems have, or each of them.
     """
 
     whole: Hamiltonian
+    vt_sR: torch.Tensor
     sphere_map: SphereMap
     real_space: RealSpaceProjectors | None
     field: int | torch.Tensor
@@ -246,7 +267,7 @@ class OnGrid:
     def problems(self, k: Which) -> "OnGrid":
         """Some of the problems."""
         real_space = None if self.real_space is None else self.real_space.problems(k)
-        return OnGrid(self.whole, self.sphere_map.problems(k), real_space, self.fields(k))
+        return OnGrid(self.whole, self.vt_sR, self.sphere_map.problems(k), real_space, self.fields(k))
 
     def act(self, x_kbG: torch.Tensor, k: slice) -> tuple[torch.Tensor, ...]:
         """The images of whole orbitals of the problems k, block by block."""
@@ -264,7 +285,7 @@ class OnGrid:
         bands, tables, sphere_map = x_kbG.shape[1], self.real_space, self.sphere_map
         grid_ktR = sphere_map.to_grid(x_kbG)
         proj_kbI = None if tables is None else tables.project(grid_ktR, bands)
-        vt_kR = self.whole.vt_sR[self.field]
+        vt_kR = self.vt_sR[self.field]
         grid_ktR = self.whole.atoms.basis.spin.times(vt_kR if isinstance(self.field, int) else vt_kR[:, None], grid_ktR)
         if tables is None or proj_kbI is None:
             yield sphere_map.from_grid(grid_ktR, bands, norm="backward")

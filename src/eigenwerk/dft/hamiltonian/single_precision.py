@@ -48,6 +48,7 @@ class SingleTables:
         return replace(
             twin, projector_kIG=self.projector_kIG, sphere_map=self.sphere_map, real_space=self.real_space,
             kinetic_kG=lowered(twin.kinetic_kG), mask_kG=lowered(twin.mask_kG), vt_sR=lowered(twin.vt_sR),
+            others=tuple((kind, lowered(v_sR)) for kind, v_sR in twin.others),
             dH=twin.dH.to(dtype), dS=twin.dS.to(dtype), splits=False,
             rows=None if rows is None else LowRank(lowered(rows.row_skmG), lowered(rows.weight_smm)),
         )  # fmt: skip

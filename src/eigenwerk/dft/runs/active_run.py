@@ -6,19 +6,19 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
+from eigenwerk.dft.after.analyses.table import analysed
 from eigenwerk.dft.after.analysis import AfterScene
 from eigenwerk.dft.after.fields.charge import charge_start
 from eigenwerk.dft.after.fields.fields import fields_of
 from eigenwerk.dft.after.fixed_potential import bands_at
-from eigenwerk.dft.after.table import analysed
 from eigenwerk.dft.basis.fftw import library
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
-from eigenwerk.dft.runs.fixed_density import band_words, fixed_density, fixed_state, level_words, values_of_kept
+from eigenwerk.dft.runs.fixed_density import band_words, fixed_density, fixed_state, level_words, numbers_of_kept
 from eigenwerk.dft.runs.quantities.advice import advice_after, field_words, force_words
-from eigenwerk.dft.runs.quantities.records import Observables, step_record, structure_of_bands
+from eigenwerk.dft.runs.quantities.records import Observables, step_record
 from eigenwerk.dft.runs.quantities.report import IonicHistory, RunResult, RunSummary
 from eigenwerk.dft.runs.saving.checkpoint import load_start
 from eigenwerk.dft.runs.saving.output_folder import earlier_words, set_words
@@ -148,7 +148,7 @@ class ActiveRun:
         goal = ionic_history is not None and ionic_history.kind in (RELAXATION, PATH, DIMER)
         relaxed = goal and ionic_history is not None and ionic_history.finished
         found, scene = Observables.of(ground, report), AfterScene(self.calculation, state, self.inputs)
-        found = replace(found, values=found.values | analysed(scene), fields=fields_of(scene), relaxed=relaxed)
+        found = replace(found, values=analysed(scene), fields=fields_of(scene), relaxed=relaxed)
         asked = self.inputs.bands
         if asked and not state.converged:
             self.note("no bands: the density is not self-consistent")
@@ -209,10 +209,10 @@ class ActiveRun:
         if not calculation.kpoints.samples_zone and kept.forces_av is not None:
             self.note(f"forces and stress are those of the run that made {kept.name}")
         scene = AfterScene(calculation, state, self.inputs)
-        values = values_of_kept(kept, calculation, state) | analysed(scene)
+        numbers = numbers_of_kept(kept, calculation, state) | {"seconds": state.history[-1].seconds}
         found = Observables(
-            values, fields_of(scene), kept=kept, main=replace(main, coeff_sknG=None), projections=projections,
-            seconds=state.history[-1].seconds,
+            numbers, analysed(scene), fields_of(scene), kept=kept, main=replace(main, coeff_sknG=None),
+            projections=projections,
         )  # fmt: skip
         status = state.status
         if self.inputs.bands:
@@ -257,6 +257,6 @@ class ActiveRun:
             threads=torch.get_num_threads(), fft=library(), files=files, unwritten=self.saver.unwritten,
             warnings=(*record.run_report.warnings, *self.saver.moved), notes=self.notes.words,
             advice=self.saver.advice, folder=self.saver.folder.path, fixed_density=self.inputs.fixed_density,
-            bands=structure_of_bands(self.inputs, state, observables), ionic_history=moved,
+            ionic_history=moved,
         )  # fmt: skip
-        return RunResult.of(record, state, summary, ground)
+        return RunResult.of(record, summary, ground)

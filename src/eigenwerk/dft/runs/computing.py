@@ -4,12 +4,14 @@
         datasets = read_datasets(inputs, runtime)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 
+from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.steps.field_files import asked_fields
 from eigenwerk.dft.runs.warm_up import warm_up
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.settings.parameters import Parameters
@@ -43,6 +45,12 @@ def read_datasets(inputs: Inputs, runtime: Runtime, start: State | None = None) 
             same = symbol in known and known[symbol].sha256 == data.header.sha256
             datasets[symbol] = known[symbol] if same else read_dataset(data.path)
     return datasets
+
+
+def calculation_of(inputs: Inputs, datasets: Mapping[str, PawDataset], runtime: Runtime) -> Calculation:
+    """The calculation that inputs ask for."""
+    asked = asked_fields(inputs.incar)
+    return Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime, asked=asked)
 
 
 @contextmanager

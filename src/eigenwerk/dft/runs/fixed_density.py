@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,7 +10,6 @@ import torch
 from eigenwerk.dft.after.band_structure import filled_bands_of
 from eigenwerk.dft.after.fields.charge import charge_start
 from eigenwerk.dft.after.fixed_potential import PointBands
-from eigenwerk.dft.after.table import ground_values
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.symmetry import no_symmetry
@@ -26,7 +26,6 @@ from eigenwerk.dft.scf.state import Progress, ScfStep, State
 from eigenwerk.dft.terms.energies import band_energy, harris_energies
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5.hdf5_state import read_with_header
-from eigenwerk.io.quantity import Values
 from eigenwerk.units import HARTREE_EV
 
 
@@ -204,15 +203,15 @@ def band_words(found: PointBands, limit: int) -> str:
     )
 
 
-def values_of_kept(kept: FixedDensity, calculation: Calculation, state: State) -> Values:
+def numbers_of_kept(kept: FixedDensity, calculation: Calculation, state: State) -> dict[str, Any]:
     """What the state of a kept density has: forces and stress on a mesh; on a path, sums over which mean nothing, those
     of the run that made the density."""
     moment_a = moment_per_atom(kept.density, calculation.atoms)
     if not calculation.kpoints.samples_zone:
-        return ground_values({"moment_a": moment_a, "forces_av": kept.forces_av, "stress_vv": kept.stress_vv})
+        return {"moment_a": moment_a, "forces_av": kept.forces_av, "stress_vv": kept.stress_vv}
     found = calculation.derived.forces(state)
     stress_vv, pulay = calculation.derived.stress(state)
-    return ground_values({
+    return {
         "moment_a": moment_a, "forces_av": found.force_av.cpu().numpy(), "force_error": found.error,
         "correction_av": found.correction_av.cpu().numpy(), "stress_vv": stress_vv, "pulay": pulay,
-    })  # fmt: skip
+    }  # fmt: skip

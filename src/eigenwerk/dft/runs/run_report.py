@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from eigenwerk.dft.after.band_gap import BandEdge, BandGap, band_gap
+from eigenwerk.dft.after.band_gap import BandEdge, BandGap
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.settings.declared import setting_rows
 from eigenwerk.dft.settings.parameters import Parameters, filling_words, method_title
@@ -28,15 +28,11 @@ Row = tuple[str, str]
 
 
 def run_report(
-    inputs: Inputs, record: RunRecord, fermi_s: Sequence[float], doubts: Sequence[str], notes: Sequence[str],
-    advice: Sequence[str], reached: bool,
-) -> RunReport:  # fmt: skip
-    """All of it for the files of a run.
-
-    fermi_s: Fermi level of each spin, eV; doubts: warnings about the result, which follow those about the input.
-    """
+    inputs: Inputs, record: RunRecord, doubts: Sequence[str], notes: Sequence[str], advice: Sequence[str], reached: bool
+) -> RunReport:
+    """All of it for the files of a run; doubts: warnings about the result, which follow those about the input."""
     final = record.final
-    gap = band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s)
+    gap = final.values.get("gap")
     found = level_rows(gap, final.fermi_level, len(final.eig_skn), final.separate_levels)
     vacuum, moment_c = final.values.get("vacuum"), final.values.get("dipole") or {}
     if vacuum is not None:

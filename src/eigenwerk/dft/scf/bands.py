@@ -1,27 +1,26 @@
 """The bands of a fixed potential, and the density they make."""
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import torch
 from torch.nn.functional import pad
 
-from eigenwerk.dft.density.density import Density, band_density, band_occupancies, electrons_of, filled_bands
+from eigenwerk.dft.basis.blocks import k_blocks, on_k_blocks, step_and_threads
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.density.density import Density, density_of, electrons_of
+from eigenwerk.dft.density.fields import ALWAYS
+from eigenwerk.dft.density.kind import FilledOrbitals
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
 from eigenwerk.dft.hamiltonian.wavefunctions import starting_orbitals
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.scf.solvers import BandSolver
 from eigenwerk.dft.settings.default_bands import guard_bands
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.linalg.shared_dense import SharedEigh
-from eigenwerk.parallel.memory.block_sizes import points_in_block, points_side_by_side
 from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.threads import each
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -58,42 +57,17 @@ def with_guards(atoms: PawAtoms, bands: int) -> int:
     return max(bands, min(bands + guard_bands(bands), fewest))
 
 
-def k_blocks(atoms: PawAtoms, bands: int, dtype: torch.dtype | None = None) -> list[slice]:
-    """Blocks of k-points whose orbitals, of the basis' number type unless another is given, fit the block size."""
-    k_count, step = len(atoms.basis.mask_kG), _step_and_threads(atoms, bands, dtype)[0]
-    return [slice(start, min(start + step, k_count)) for start in range(0, k_count, step)]
-
-
-def _step_and_threads(atoms: PawAtoms, bands: int, dtype: torch.dtype | None, spins: int = 1) -> tuple[int, int]:
-    """k-points (of so many spins) in a block, blocks at the same time."""
-    runtime, (k_count, g_count) = atoms.runtime, atoms.basis.mask_kG.shape
-    point_bytes = bands * g_count * (dtype or atoms.basis.form.dtype).itemsize
-    if runtime.device.type != "cpu":
-        return points_in_block(spins * k_count, point_bytes, runtime.block_bytes), 1
-    return points_side_by_side(k_count, point_bytes, runtime.block_bytes, runtime.threads)
-
-
-def on_k_blocks(
-    atoms: PawAtoms, spins: int, bands: int, work: Callable[[int, slice], Result], dtype: torch.dtype | None = None
-) -> list[list[Result]]:
-    """work(spin, k) for all blocks of k-points of all spins, side by side where threads are idle; by spin."""
-    blocks = k_blocks(atoms, bands, dtype)
-    pieces = [(spin, k) for spin in range(spins) for k in blocks]
-    found = each(lambda piece: work(*piece), pieces, _step_and_threads(atoms, bands, dtype)[1])
-    return [found[spin * len(blocks) : (spin + 1) * len(blocks)] for spin in range(spins)]
-
-
 def solver_blocks(
-    atoms: PawAtoms, spins: int, bands: int, dtype: torch.dtype | None = None
+    basis: PlaneWaveBasis, spins: int, bands: int, dtype: torch.dtype | None = None
 ) -> list[tuple[int | slice, slice]]:
     """Spin channels and k-points that are solved together.
 
     On a GPU all channels, if their orbitals of all k-points fit a block: a launch serves all of them.
     """
-    points, on_device = len(atoms.basis.mask_kG), atoms.runtime.device.type != "cpu"
-    if on_device and spins > 1 and _step_and_threads(atoms, bands, dtype, spins)[0] == spins * points:
+    points, on_device = len(basis.mask_kG), basis.runtime.device.type != "cpu"
+    if on_device and spins > 1 and step_and_threads(basis, bands, dtype, spins)[0] == spins * points:
         return [(slice(spins), slice(points))]
-    return [(spin, k) for spin in range(spins) for k in k_blocks(atoms, bands, dtype)]
+    return [(spin, k) for spin in range(spins) for k in k_blocks(basis, bands, dtype)]
 
 
 def first_orbitals(atoms: PawAtoms, potential: Potential, bands: int) -> torch.Tensor:
@@ -103,7 +77,7 @@ def first_orbitals(atoms: PawAtoms, potential: Potential, bands: int) -> torch.T
     def start(spin: int, k: slice) -> torch.Tensor:
         return starting_orbitals(atoms, hamiltonian.block(spin, k), bands, k)
 
-    return torch.stack([torch.cat(blocks) for blocks in on_k_blocks(atoms, spins, bands, start)])
+    return torch.stack([torch.cat(blocks) for blocks in on_k_blocks(atoms.basis, spins, bands, start)])
 
 
 def solve_bands(
@@ -157,8 +131,8 @@ def solve_bands(
         there(residual_skn).copy_(result.residual_kn)
         return result.applications, result.notes
 
-    blocks, threads = solver_blocks(atoms, spins, bands, dtype), _step_and_threads(atoms, bands, dtype)[1]
-    costs = each(solve, blocks, threads)
+    blocks = solver_blocks(atoms.basis, spins, bands, dtype)
+    costs = each(solve, blocks, step_and_threads(atoms.basis, bands, dtype)[1])
     applications, notes = sum(count for count, _ in costs), [note for _, some in costs for note in some]
     both_xskn, applications = of_all_kpoints(atoms, torch.stack([eig_skn, residual_skn]), applications)
     return Bands(coeff_sknG, both_xskn[0], both_xskn[1], applications, tuple(notes), new_sknI)
@@ -199,38 +173,20 @@ def of_all_kpoints(atoms: PawAtoms, value_xskn: torch.Tensor, count: int) -> tup
 
 def density_of_bands(
     atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor, single: SingleTables | None = None,
-    proj_sknI: torch.Tensor | None = None,
-) -> Density:
+    proj_sknI: torch.Tensor | None = None, fields: Collection[str] = ALWAYS,
+) -> Density:  # fmt: skip
     """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f of all k-points, best in host memory.
 
-    proj_sknI: projections of the orbitals, if they are known.
+    proj_sknI: projections of the orbitals, if they are known; fields: which it carries.
 
     single: the orbitals hold single-precision numbers and are orthonormal to their rounding; sums over them are in
     double, and the density is scaled to the electrons that the filling means.
     """
-    basis, runtime = atoms.basis, atoms.runtime
+    orbitals = FilledOrbitals.of(atoms, coeff_sknG, filling_skn, proj_sknI)
+    if single is None:
+        return density_of(orbitals, fields)
+    density = density_of(replace(
+        orbitals, coeff_sknG=lowered(coeff_sknG), projector_kIG=single.projector_kIG, sphere_map=single.sphere_map
+    ), fields)  # fmt: skip
     electrons_s = filling_skn.sum((1, 2)).to(coeff_sknG.device)
-    filling_skn = filling_skn[:, basis.own_k]
-    tables = single or atoms
-    if single is not None:
-        coeff_sknG = lowered(coeff_sknG)
-    bands = filled_bands(filling_skn)
-    there_skn = filling_skn.to(coeff_sknG.device)
-    own_n = share(bands, runtime.bands.size, runtime.bands.rank)
-
-    def occupancies(spin: int, k: slice) -> torch.Tensor:
-        if proj_sknI is not None:
-            proj_knI = proj_sknI[spin, k, :bands]
-        else:
-            proj_knI = runtime.bands.sum(projections(coeff_sknG[spin, k, :bands], tables.projector_kIG[k]))
-        return band_occupancies(atoms, proj_knI[:, own_n].to(basis.form.dtype), there_skn[spin, k, own_n])
-
-    parts_s = on_k_blocks(atoms, len(coeff_sknG), coeff_sknG.shape[2], occupancies)
-    # every channel gives one component of the density, or several
-    occupancy_sx = runtime.world.sum(torch.stack([torch.stack(parts).sum(0) for parts in parts_s]).flatten(0, -2))
-    pairs = zip(coeff_sknG, filling_skn, strict=True)
-    sphere_map = None if single is None else single.sphere_map
-    density_sR = torch.stack([band_density(basis, *pair, sphere_map) for pair in pairs]).flatten(0, -4)
-    density_sR = runtime.world.sum(density_sR)
-    density = Density.of(basis.density_of_orbitals(density_sR), occupancy_sx, basis.spin)
-    return density if single is None else density.times(electrons_s / electrons_of(density, atoms))
+    return density.times(electrons_s / electrons_of(density, atoms))

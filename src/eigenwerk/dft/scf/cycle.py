@@ -208,9 +208,9 @@ class Cycle:
         """That of the orbitals found."""
         bands = solved.bands
         with self.atoms.runtime.trace.span("density"):
-            return self.scene.symmetrise(
-                density_of_bands(self.atoms, bands.coeff_sknG, solved.filling_skn, solved.single, bands.proj_sknI)
-            )
+            return self.scene.symmetrise(density_of_bands(
+                self.atoms, bands.coeff_sknG, solved.filling_skn, solved.single, bands.proj_sknI, self._density.value
+            ))
 
     def _doubts(self, density: Density, output: Density, solved: Solved) -> tuple[str, str]:
         """The first word of each kind that a stage has."""

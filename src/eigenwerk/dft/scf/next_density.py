@@ -60,7 +60,7 @@ class NextDensity:
     def _charge(self, density: Density, sign: int) -> Density:
         """The density with its compensation charges, or (sign -1) without them again."""
         extra_sg = self._compensation(density.occupancy_sx)
-        return Density.of(torch.add(density.density_sg, extra_sg, alpha=sign), density.occupancy_sx, density.spin)
+        return density.with_smooth(torch.add(density.density_sg, extra_sg, alpha=sign))
 
     def _compensation(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
         """n̂(D) of the valence electrons; that of the last D asked for, the next input's, is kept for the next step."""

@@ -1,12 +1,12 @@
 """IVDW and VDW_*: which dispersion correction is added, and with which parameters (no torch here)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from eigenwerk.dft.dispersion import libraries, pairwise
 from eigenwerk.dft.dispersion.correction import D2, D3_BJ, D3_ZERO, D4, METHODS, DispersionCorrection
 from eigenwerk.dft.dispersion.functionals import known_functionals, table_name
 from eigenwerk.dft.settings.findings import Findings
-from eigenwerk.dft.settings.tags_in_force import Computed
+from eigenwerk.dft.settings.tags_in_force import Computed, of_species
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.io.vasp.elements import SYMBOLS
@@ -163,16 +163,12 @@ def _coefficients(incar: Incar, poscar: Poscar, findings: Findings) -> dict[str,
     return found
 
 
-def _list(incar: Incar, tag: str, poscar: Poscar, findings: Findings) -> tuple[float, ...] | None:
+def _list(incar: Incar, tag: str, poscar: Poscar, findings: Findings) -> Sequence[float] | None:
     """The values of a tag, one for each species; none of them without it, None where it is wrong."""
-    given = incar.values.get(tag)
-    if given is None:
+    if tag not in incar.values:
         return None if incar.broken(tag) else ()
-    values = tuple(float(value) for value in (given if isinstance(given, tuple | list) else (given,)))
-    runs = [symbol for symbol, _ in poscar.species_runs]
-    if len(values) != len(runs):
-        message = f"{len(values)} values, but POSCAR has {len(runs)} species ({' '.join(runs)})"
-        findings.add(incar.problem(tag, message, "Give one value for each species, in the order of POSCAR."))
+    values = of_species(incar, tag, [symbol for symbol, _ in poscar.species_runs], 0.0, findings)
+    if values is None:
         return None
     if min(values) < 0 or (tag == "VDW_R0" and min(values) == 0):
         findings.add(incar.problem(tag, "no value can be negative, and no radius zero", "Correct it."))

@@ -7,7 +7,7 @@ from typing import TypeVar
 import torch
 
 from eigenwerk.dft.density.density import Density
-from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.fields import ALWAYS, Fields
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.spin.form import Spin
 from eigenwerk.dft.terms.dipole import Dipole
@@ -54,7 +54,11 @@ class PotentialBuilder:
         if missing := self.needs - charges.density.value.keys():
             raise RuntimeError(f"the density lacks fields that terms of the energy need: {', '.join(sorted(missing))}")
         parts, density = [term(charges) for term in self.terms], charges.density
-        summed = {name: self._sum(parts, name, like_sx, density.spin) for name, like_sx in density.value.items()}
+        felt = {name for part in parts for name in (*part.waves, *part.blocks)} | set(ALWAYS)
+        summed = {
+            name: self._sum(parts, name, like_sx, density.spin)
+            for name, like_sx in density.value.items() if name in felt
+        }  # fmt: skip
         derivative = Fields(summed, density.spin)
         names, rows = (name for part in parts for name in part.names), [part.rows for part in parts if part.rows]
         energy_e = torch.cat([part.energy_e for part in parts])

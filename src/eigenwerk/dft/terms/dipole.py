@@ -18,10 +18,12 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.hartree import charge_forces, on_moments
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
+from eigenwerk.functionals.functional import DENSITY
 
 
 class Dipole(Term):
@@ -47,8 +49,8 @@ class Dipole(Term):
         if not self.given.in_potential:
             return Contribution(("electrostatic",), energy)
         potential_g = self.potential(charges)
-        waves = {"density": potential_g[: self.atoms.basis.density_count]}
-        return Contribution(("electrostatic",), energy, waves, {"occupancy": on_moments(self.atoms, potential_g)})
+        waves = {DENSITY: potential_g[: self.atoms.basis.density_count]}
+        return Contribution(("electrostatic",), energy, waves, {OCCUPANCY: on_moments(self.atoms, potential_g)})
 
     def moments(self, charges: Charges) -> list[float]:
         """m of each axis, electrons times bohr."""

@@ -11,8 +11,10 @@ from typing import ClassVar, Self
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term, field_slopes
+from eigenwerk.functionals.functional import DENSITY
 
 
 class Hartree(Term):
@@ -32,8 +34,8 @@ class Hartree(Term):
         """Energy "electrostatic", v_H on the density sphere, and what it does to the moments of D."""
         atoms, count = self.atoms, self.atoms.basis.density_count
         energy, potential_g = hartree(charges.charge_g, atoms.basis)
-        blocks = {"occupancy": on_moments(atoms, potential_g)}
-        return Contribution(("electrostatic",), energy[None], {"density": potential_g[:count]}, blocks)
+        blocks = {OCCUPANCY: on_moments(atoms, potential_g)}
+        return Contribution(("electrostatic",), energy[None], {DENSITY: potential_g[:count]}, blocks)
 
     def strained(self, charges: Charges, atoms: PawAtoms) -> torch.Tensor:
         """E of fixed ρ(g), and the compensation charges in v_H."""

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import EquivalentAtoms, equivalent_atoms
@@ -40,7 +41,7 @@ class OneCentre(Term):
         "kinetic": "of all electrons, what that of the smooth orbitals lacks", "electrostatic": "in spheres",
         "zero": "zero potential, in spheres", "xc": "exchange and correlation, in spheres",
     }  # fmt: skip
-    needs = frozenset({"occupancy"})
+    needs = frozenset({OCCUPANCY})
 
     @classmethod
     def of(cls, scene: Scene) -> Self:
@@ -58,7 +59,7 @@ class OneCentre(Term):
             real_saij = [block_saij.real for block_saij in charges.blocks]
             found = onsite_energies(self.onsite, real_saij, charges.density.spin)
             energy_e = torch.stack([part_e for part_e, _ in found]).sum(0)
-        return Contribution(tuple(self.words), energy_e, blocks={"occupancy": [dH_saij for _, dH_saij in found]})
+        return Contribution(tuple(self.words), energy_e, blocks={OCCUPANCY: [dH_saij for _, dH_saij in found]})
 
 
 def onsite_terms(atoms: PawAtoms, species: Species, functional: Functional, symmetry: Symmetry | None) -> "OnsiteTerms":

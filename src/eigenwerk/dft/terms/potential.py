@@ -7,14 +7,17 @@ from functools import cached_property
 import torch
 
 from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.terms.term import Charges, LowRank
+from eigenwerk.functionals.functional import DENSITY
 
 
 @dataclass(frozen=True)
 class Potential:
     """The derivative of the energy by each field of a density, and the energies that depend on the density alone.
 
-    charges: the density, in the forms that its terms needed; names, energy_e: energies in hartree, each as often as
+    charges: the density, in the forms that its terms needed; derivative: without the fields that it carries and no term
+    depends on; names, energy_e: energies in hartree, each as often as
     terms give to it, on the device so that nothing waits for them; rows: what terms add to H in another form;
     rows_counted: what these give to the energies of the bands, hartree, for the orbitals that they were made of;
     constants: energies that no density changes, by name.
@@ -31,12 +34,12 @@ class Potential:
     @property
     def vt_sg(self) -> torch.Tensor:
         """Effective potential ṽ on the density sphere, hartree."""
-        return self.derivative.value["density"]
+        return self.derivative.value[DENSITY]
 
     @property
     def dH_sx(self) -> torch.Tensor:
         """One-centre ΔH_ij in flat order, hartree."""
-        return self.derivative.value["occupancy"]
+        return self.derivative.value[OCCUPANCY]
 
     @cached_property
     def terms(self) -> Mapping[str, float]:

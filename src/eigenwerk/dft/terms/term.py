@@ -16,9 +16,10 @@ from torch.nn.functional import pad
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atoms import PawAtoms, RadialChoice
 from eigenwerk.dft.settings.parameters import Parameters
-from eigenwerk.functionals.functional import Functional
+from eigenwerk.functionals.functional import DENSITY, Functional
 from eigenwerk.functionals.table import find_functional
 
 
@@ -143,7 +144,7 @@ class Term(ABC):
     """
 
     words: ClassVar[Mapping[str, str]]
-    needs: frozenset[str] = frozenset({"density", "occupancy"})
+    needs: frozenset[str] = frozenset({DENSITY, OCCUPANCY})
 
     @classmethod
     def of(cls, scene: Scene) -> Self | None:

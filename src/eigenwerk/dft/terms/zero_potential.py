@@ -9,13 +9,14 @@ import torch
 
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term, spherical_forces
+from eigenwerk.functionals.functional import DENSITY
 
 
 class ZeroPotential(Term):
     """The term of all atoms."""
 
     words: ClassVar = {"zero": "of the zero potential on the smooth density"}
-    needs = frozenset({"density"})
+    needs = frozenset({DENSITY})
 
     @classmethod
     def of(cls, scene: Scene) -> Self:
@@ -29,7 +30,7 @@ class ZeroPotential(Term):
         """Energy "zero" and v̄ on the density sphere."""
         field_g = self.atoms.zero_potential_g
         energy = self.atoms.basis.inner(field_g, charges.total_g)
-        return Contribution(("zero",), energy[None], {"density": field_g})
+        return Contribution(("zero",), energy[None], {DENSITY: field_g})
 
     def strained(self, charges: Charges, atoms: PawAtoms) -> torch.Tensor:
         """E in the other cell."""

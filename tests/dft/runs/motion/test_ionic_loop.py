@@ -257,6 +257,7 @@ def test_what_is_over_does_not_go_on(relaxed):
         run_inputs(read_inputs(folder), resume=True)
 
 
+@pytest.mark.slow
 def test_another_structure_does_not_go_on_with_a_run(tmp_path):
     folder = make_folder(tmp_path / "run", **MOVE)
     with pytest.raises(RunInterrupted):

@@ -33,6 +33,7 @@ def test_stress_less_pulay_stress_is_the_slope_of_smooth_energies_at_constant_cu
     assert fixed - pulay == pytest.approx(slope, abs=1.5e-5)  # 0.4 GPa; the half of it is curvature
 
 
+@pytest.mark.slow
 def test_none_where_a_calculation_does_not_converge(calculation, crystal):
     calc = calculation(crystal("lih_bent"), **SETTINGS)
     ground = calc.run()

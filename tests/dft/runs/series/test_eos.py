@@ -48,6 +48,7 @@ def series(made):
     return VolumeSeries((1.0,) * len(made), tuple(made), found, 40.9)
 
 
+@pytest.mark.slow
 def test_tiny_silicon_has_a_curve_whose_pressures_are_those_of_the_stress(folder):
     inputs, told = folder(), []
     found = equation_of_state(inputs, volumes(inputs, 0.06, 5), Runtime(), lambda so_far, point: told.append(point))

@@ -71,6 +71,7 @@ def test_a_step_to_a_ghost_is_refused_and_the_end_is_the_right_one(crystal, calc
     assert not any("a ghost" in event for event in state.history[-1].events)
 
 
+@pytest.mark.slow
 def test_a_ghost_is_never_the_end(crystal, calculation, monkeypatch):
     """A loop whose every step is doubted runs out of steps and says why."""
     monkeypatch.setattr("eigenwerk.dft.scf.stages.ghosts.overfilled", lambda *parts: "a ghost")

@@ -104,7 +104,7 @@ CHANGED = {
 }  # fmt: skip
 
 
-@pytest.mark.fast("cutoff", "spins", "functional", "ismear")
+@pytest.mark.fast("cutoff", "spins")
 @pytest.mark.parametrize("name", CHANGED)
 def test_memory_is_left_where_the_answer_to_a_density_is_another_one(crystal, calculation, name):
     state = calculation(crystal("al_pair"), **METAL, max_steps=2).run().state
@@ -115,6 +115,7 @@ def test_memory_is_left_where_the_answer_to_a_density_is_another_one(crystal, ca
     assert f"mixing starts afresh: not the same {tag}" in start.notes
 
 
+@pytest.mark.slow
 def test_starting_moments_have_a_say_in_the_symmetry(crystal, calculation):
     structure = crystal("fe_bent")
     state = calculation(structure, **IRON, max_steps=1).run().state

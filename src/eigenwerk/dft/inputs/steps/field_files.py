@@ -11,6 +11,7 @@ from eigenwerk.dft.settings.motion_kind import FIXED
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.settings.tags_in_force import tell_idle
 from eigenwerk.errors import InputError
+from eigenwerk.functionals.functional import TAU
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.output.volumetric import bytes_of
 from eigenwerk.io.vasp.problem import Problem
@@ -35,6 +36,11 @@ def wanted_fields(incar: Incar) -> tuple[str, ...]:
     """Names of the files; CHGCAR of a density that is kept is that of the run that made it."""
     asked = tuple(name for tags, names in FILES.items() if any(incar.get(tag) for tag in tags) for name in names)
     return tuple(name for name in asked if incar.get("ICHARG") not in FIXED or name not in FILES["LCHARG",])
+
+
+def asked_fields(incar: Incar) -> frozenset[str]:
+    """Fields that densities carry for these files."""
+    return frozenset({TAU} if incar.get("LELF") else ())
 
 
 OF_PARCHG = ("NBMOD", "EINT", "IBAND", "KPUSE", "LSEPB", "LSEPK")

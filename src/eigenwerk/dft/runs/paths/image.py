@@ -9,6 +9,7 @@ from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.runs.active_run import ActiveRun, OnNote, OnStep, Protect
+from eigenwerk.dft.runs.computing import calculation_of
 from eigenwerk.dft.runs.motion.surface import DensityFunctionalSurface
 from eigenwerk.dft.runs.open_shells.lower_states import unsearched_words
 from eigenwerk.dft.runs.quantities.records import Observables
@@ -61,7 +62,7 @@ class Image:
         """At the start of a run, on the ranks of a runtime."""
         motion = inputs.motion
         assert motion is not None
-        calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
+        calculation = calculation_of(inputs, datasets, runtime)
         saver = Saver(inputs, calculation, folder, callers.save_every)
         active = ActiveRun(inputs, calculation, saver, callers.rules, callers.on_step, callers.on_note)
         surface = DensityFunctionalSurface(calculation, motion.prediction, lambda operations: inputs.kpoints)

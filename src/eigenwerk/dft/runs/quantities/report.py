@@ -11,18 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenwerk.dft.after.band_gap import BandGap, band_gap
+from eigenwerk.dft.after.band_gap import BandGap
 from eigenwerk.dft.after.band_structure import BandStructure
 from eigenwerk.dft.settings.motion_kind import RELAXATION
-from eigenwerk.io.quantity import Inside, Values
+from eigenwerk.io.quantity import Inside, Values, documents, numbers_of
 from eigenwerk.io.run_stamp import RunStamp
-from eigenwerk.io.vasp.output.record import IonicStep, ProjectionRecord, RunRecord, StepRecord
-from eigenwerk.io.vasp.output.weights.projections import L_COLUMNS
-from eigenwerk.units import HARTREE_EV
+from eigenwerk.io.vasp.elements import formula
+from eigenwerk.io.vasp.output.record import (
+    IonicStep,
+    ProjectionRecord,
+    RunRecord,
+    StepRecord,
+    largest_norm,
+    pressure,
+)
 
 if TYPE_CHECKING:
+    from eigenwerk.dft.after.levels import SphereCharges
     from eigenwerk.dft.calculation import GroundState
-    from eigenwerk.dft.scf.state import State
 
 JSON_FORMAT = "eigenwerk-run"
 JSON_VERSION = 1
@@ -38,31 +44,6 @@ class RunInterrupted(KeyboardInterrupt):
     def __init__(self, result: Any) -> None:
         super().__init__("interrupted before the first step was finished" if result is None else result.status)
         self.result = result
-
-
-@dataclass(frozen=True, eq=False)
-class SphereCharges:
-    """Electrons in the spheres about the atoms, by angular momentum.
-
-    radius_a: of the spheres, Angstrom; electrons_al: (a, l), l = s, p, d, f; moment_al: Bohr magnetons, None without
-    spin; between: electrons that are in none of them (negative if spheres that overlap count too many).
-    """
-
-    radius_a: np.ndarray
-    electrons_al: np.ndarray
-    moment_al: np.ndarray | None
-    between: float
-
-    @staticmethod
-    def of(record: RunRecord, state: "State") -> "SphereCharges | None":
-        """Of the last ionic step, if there are projections."""
-        charge_xal, projections = record.last.charge_xal, record.final.projections
-        if charge_xal is None or projections is None:
-            return None
-        return SphereCharges(
-            projections.radius_a, charge_xal[0], charge_xal[1] if len(charge_xal) == 2 else None,
-            float(state.filling_skn.sum()) - float(charge_xal[0].sum()),
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +87,7 @@ class RunSummary:
     files that could not be written; warnings: about the result; advice: what to try next if not converged.  seconds:
     wall time; threads: of the processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`;
     files: by name, in folder.  fixed_density: the density was kept, so that energies mean something for a mesh at most,
-    and forces and stress of a path are those of the run that made it; bands: along a path or at a second list of
-    k-points, if asked for.  ionic_history: of atoms that move, or None.
+    and forces and stress of a path are those of the run that made it; ionic_history: of atoms that move, or None.
     """
 
     converged: bool
@@ -123,36 +103,26 @@ class RunSummary:
     advice: tuple[str, ...] = ()
     folder: Path = Path()
     fixed_density: bool = False
-    bands: BandStructure | None = field(default=None, repr=False)
     ionic_history: IonicHistory | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RunResult(RunSummary):
     """One finished, unconverged or interrupted calculation.
 
     record: what its files were made of, but fields and orbitals; where atoms move, the last ionic step is meant by all
-    that follows.  gap: between bands; charges: electrons of the atoms, None unless LORBIT asks for them, and on ranks
-    of other k-groups than the first.  ground_state: the engine's own quantities in hartree and bohr,
-    None after an interruption or with a fixed density.
+    that follows.  ground_state: the engine's own quantities in hartree and bohr, None after an interruption or with a
+    fixed density.
     """
 
     record: RunRecord = field(repr=False)
-    gap: BandGap
-    charges: SphereCharges | None
     ground_state: "GroundState | None" = field(default=None, repr=False)
 
     @staticmethod
-    def of(
-        record: RunRecord, state: "State", summary: RunSummary, ground_state: "GroundState | None" = None
-    ) -> "RunResult":
-        """From the record of a run, its last state and its summary."""
-        final = record.final
-        fermi_s = [level * HARTREE_EV for level in state.occupations.fermi_level_s]
-        return RunResult(
-            **vars(summary), record=replace(record, fields={}, orbitals=None), charges=SphereCharges.of(record, state),
-            gap=band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s), ground_state=ground_state,
-        )  # fmt: skip
+    def of(record: RunRecord, summary: RunSummary, ground_state: "GroundState | None" = None) -> "RunResult":
+        """From the record of a run and its summary."""
+        kept = replace(record, fields={}, orbitals=None)
+        return RunResult(**vars(summary), record=kept, ground_state=ground_state)
 
     status = Inside[str]("record.final.status")
     """How it ended, one sentence."""
@@ -206,7 +176,33 @@ class RunResult(RunSummary):
     moment_a = Inside[np.ndarray | None]("record.last.moment_a")
     """Inside the augmentation spheres; None without spin."""
     values = Inside[Values]("record.final.values")
-    """What analyses of the state have found (`after/table.py`), by names."""
+    """What analyses of the state have found (`after/analyses`), by names."""
+
+    @property
+    def formula(self) -> str:
+        """Mg2O for Mg Mg O."""
+        return formula(self.symbols)
+
+    def __repr__(self) -> str:
+        return f"<run of {self.formula}: {self.status}>"
+
+    @property
+    def gap(self) -> BandGap:
+        """Between bands at the k-points of the run."""
+        found: BandGap = self.values.get("gap")
+        return found
+
+    @property
+    def charges(self) -> "SphereCharges | None":
+        """Electrons of the atoms; None unless LORBIT asks for them, and on ranks of other k-groups than the first."""
+        found: SphereCharges | None = self.values.get("spheres")
+        return found
+
+    @property
+    def bands(self) -> BandStructure | None:
+        """Along a path or at a second list of k-points, if asked for."""
+        found: BandStructure | None = self.values.get("bands")
+        return found
 
     @property
     def core_potentials_eV(self) -> np.ndarray | None:
@@ -230,12 +226,12 @@ class RunResult(RunSummary):
     @property
     def largest_force(self) -> float | None:
         """Largest norm of the forces on one atom, eV/Angstrom."""
-        return None if self.forces_av is None else float(np.linalg.norm(self.forces_av, axis=1).max())
+        return None if self.forces_av is None else largest_norm(self.forces_av)
 
     @property
     def pressure(self) -> float | None:
         """Of the cell on what surrounds it, GPa."""
-        return None if self.stress_vv is None else -float(np.trace(self.stress_vv)) / 3
+        return None if self.stress_vv is None else pressure(self.stress_vv)
 
     @property
     def applications(self) -> int:
@@ -244,6 +240,9 @@ class RunResult(RunSummary):
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but the orbitals, ready for JSON; docs/guides/run.md lists the fields."""
+        last, found = self.record.last, documents(self.values.found, self.fermi_level)
+        gap, spheres, bands = (found.pop(name) for name in ("gap_eV", "spheres", "bands"))
+        of_last = documents({one: getattr(last, one.name) for one in numbers_of(IonicStep)}, self.fermi_level)
         return {
             "format": JSON_FORMAT,
             "version": JSON_VERSION,
@@ -263,23 +262,15 @@ class RunResult(RunSummary):
             },
             "fermi_level_eV": self.fermi_level,
             "fermi_levels_of_spins_eV": list(self.separate_levels) or None,
-            "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct, "kind": self.gap.kind},
-            **self.values.documents(self.fermi_level),
-            "moment_muB": self.moment,
-            "moment_per_atom_muB": _listed(self.moment_a),
-            "spheres": _spheres(self.charges),
-            "forces_eV_per_A": _listed(self.forces_av),
-            "largest_force_eV_per_A": self.largest_force,
-            "force_error_eV_per_A": self.force_error,
-            "stress_GPa": _listed(self.stress_vv),
-            "pressure_GPa": self.pressure,
-            "pulay_pressure_GPa": self.pulay_pressure,
+            "gap_eV": gap,
+            **found,
+            **(of_last | {"spheres": spheres}),
             "forces_reliable": self.reliable and self.forces_av is not None,
             "kpoints": {"reduced": _listed(self.kpoint_kc), "weights": _listed(self.weight_k)},
             "eigenvalues_eV": _listed(self.eig_skn),
             "occupations": _listed(self.occ_skn),
             "fixed_density": self.fixed_density,
-            "bands": None if self.bands is None else self.bands.as_dict(),
+            "bands": bands,
             "motion": None if self.ionic_history is None else self.ionic_history.as_dict(),
             "steps": [asdict(step) for step in self.steps],
             "warnings": list(self.warnings),
@@ -299,9 +290,7 @@ def _ionic(number: int, step: IonicStep) -> dict[str, Any]:
     found = {
         "step": number, "free_energy_eV": step.free_energy, "converged": step.converged,
         "scf_steps": len(step.steps), "applications": sum(one.applications for one in step.steps),
-        "largest_force_eV_per_A": None if step.forces_av is None else float(
-            np.linalg.norm(step.forces_av, axis=1).max()
-        ),
+        "largest_force_eV_per_A": None if step.forces_av is None else largest_norm(step.forces_av),
         "pressure_GPa": None if step.stress_vv is None else float(np.trace(step.stress_vv)) / 30,
         "volume_A3": abs(float(np.linalg.det(step.lattice_cv))), "seconds": step.seconds,
         "lattice_A": _listed(step.lattice_cv), "positions_scaled": _listed(step.scaled_ac),
@@ -310,16 +299,6 @@ def _ionic(number: int, step: IonicStep) -> dict[str, Any]:
     if step.temperature is not None:
         found |= {"temperature_K": step.temperature, "kinetic_eV": step.kinetic, "conserved_eV": step.conserved}
     return found | ({"remarks": list(step.remarks)} if step.remarks else {})
-
-
-def _spheres(charges: SphereCharges | None) -> dict[str, Any] | None:
-    if charges is None:
-        return None
-    return {
-        "radius_A": _listed(charges.radius_a), "columns": list(L_COLUMNS),
-        "electrons": _listed(charges.electrons_al), "moment_muB": _listed(charges.moment_al),
-        "electrons_between": charges.between,
-    }  # fmt: skip
 
 
 def _listed(array: np.ndarray | None) -> list[Any] | None:

@@ -19,13 +19,14 @@ from eigenwerk.dft.basis.gathering import WholeOrbitals
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density.density import Density
-from eigenwerk.dft.density.fields import KINDS
+from eigenwerk.dft.density.fields import KINDS, WAVES
 from eigenwerk.dft.runs.saving.exchange_tree import stored_exchange
 from eigenwerk.dft.runs.saving.state_schema import SPINS, check_lengths, check_start, check_state, check_version_1
 from eigenwerk.dft.scf.start.carried import Sphere, StoredOrbitals
 from eigenwerk.dft.scf.start.earlier import Earlier, require_same_atoms, tree_of
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, System
 from eigenwerk.errors import InputError
+from eigenwerk.functionals.functional import DENSITY
 from eigenwerk.io.hdf5.hdf5_state import read_with_header
 from eigenwerk.io.tree_check import TreeProblem
 
@@ -95,7 +96,7 @@ def _projectors(system: System) -> np.ndarray:
 def fields_tree(density: Density) -> dict[str, Any]:
     """Fields by name, those on plane waves apart from one-centre matrices."""
     return {
-        group: {name: _array(value) for name, value in density.value.items() if KINDS[name].waves is waves}
+        group: {name: _array(value) for name, value in density.value.items() if (name in WAVES) is waves}
         for group, waves in (("waves", True), ("matrices", False))
     }
 
@@ -233,7 +234,7 @@ def density_of(tree: Mapping[str, Any]) -> Density:
     """Inverse of `fields_tree`."""
     found = tree["waves"] | tree["matrices"]
     value = {name: torch.as_tensor(found[name]) for name in KINDS if name in found}
-    return Density(value, SPINS[len(value["density"])])
+    return Density(value, SPINS[len(value[DENSITY])])
 
 
 def _progress(tree: Mapping[str, Any] | None) -> Progress | None:

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from eigenwerk.io.quantity import numbers_of
 from eigenwerk.io.tree_check import TreeProblem
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
-from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
 
-NUMBERS = (
-    "free_energy", "energy_without_entropy", "energy_zero", "absolute_energy", "moment", "force_error", "pulay",
-    "seconds", "temperature", "kinetic", "thermostat", "thermostat_kinetic", "conserved",
-    "lattice_kinetic", "largest_force", "largest_stress", "tangent_force", "spring_force", "curvature",
-)  # fmt: skip
-ARRAYS = (
-    "lattice_cv", "scaled_ac", "forces_av", "stress_vv", "moment_a", "velocities_av", "charge_xal", "direction_av",
-    "lattice_velocity_cv",
-)  # fmt: skip
+NUMBERS = numbers_of(IonicStep)
+
+IN_ENGINE = {
+    "lattice_xcv": "lattice_cv", "scaled_xac": "scaled_ac", "free_x": "free_energy",
+    "internal_x": "energy_without_entropy", "extrapolated_x": "energy_zero", "forces_xav": "forces_av",
+    "stress_xvv": "stress_vv", "moment_x": "moment",
+}  # fmt: skip
+"""Columns in hartree and bohr, for other programs."""
+
 OF_SCF = tuple(one.name for one in fields(StepRecord) if one.name not in ("algorithm", "events", "precision"))
 
 
@@ -27,20 +27,10 @@ def ionic_steps_tree(ionic_steps: Sequence[IonicStep]) -> dict[str, Any]:
 
     "exact" holds the same in the units of files, with the steps of self-consistency, from which the steps come back.
     """
-    atoms = len(ionic_steps[0].scaled_ac)
-
-    def column(name: str, unit: float = 1.0, shape: tuple[int, ...] = ()) -> np.ndarray | None:
-        found = [getattr(ionic, name) for ionic in ionic_steps]
-        if all(value is None for value in found):
-            return None
-        return np.array([np.full(shape, np.nan) if value is None else value for value in found], dtype=float) / unit
-
+    columns = {one.name: (_column([getattr(step, one.name) for step in ionic_steps]), one) for one in NUMBERS}
+    inside = {name: None if column_x is None else column_x / one.factor for name, (column_x, one) in columns.items()}
     return {
-        "lattice_xcv": column("lattice_cv", BOHR_ANGSTROM), "scaled_xac": column("scaled_ac"),
-        "free_x": column("free_energy", HARTREE_EV), "internal_x": column("energy_without_entropy", HARTREE_EV),
-        "extrapolated_x": column("energy_zero", HARTREE_EV),
-        "forces_xav": column("forces_av", FORCE_EV_PER_ANGSTROM, (atoms, 3)),
-        "stress_xvv": column("stress_vv", -STRESS_KILOBAR, (3, 3)), "moment_x": column("moment"),
+        **{column: inside[name] for column, name in IN_ENGINE.items()},
         "steps_x": np.array([len(ionic.steps) for ionic in ionic_steps]),
         "converged_x": np.array([ionic.converged for ionic in ionic_steps]),
     }  # fmt: skip
@@ -50,7 +40,9 @@ def exact_tree(ionic_steps: Sequence[IonicStep]) -> dict[str, Any]:
     """All that ionic steps hold, as columns; a column with gaps is nan there, one that is empty throughout is None."""
     if not ionic_steps:
         return {}
-    tree: dict[str, Any] = {name: _column([getattr(one, name) for one in ionic_steps]) for name in NUMBERS + ARRAYS}
+    tree: dict[str, Any] = {
+        number.name: _column([getattr(one, number.name) for one in ionic_steps]) for number in NUMBERS
+    }
     tree["converged"] = np.array([one.converged for one in ionic_steps])
     tree["count"] = np.array([len(one.steps) for one in ionic_steps])
     tree["remarks"] = ["\n".join(one.remarks) for one in ionic_steps]
@@ -86,8 +78,11 @@ def _ionic_steps(tree: Mapping[str, Any]) -> Iterable[IonicStep]:
     if len(ends) == 0 or ends[-1] != len(steps):
         raise ValueError("other numbers of steps of self-consistency")
     for x, end in enumerate(ends.tolist()):
-        values = {name: _entry(tree.get(name), x) for name in NUMBERS + ARRAYS}  # older files lack some
-        values |= {name: None if value is None else float(value) for name, value in values.items() if name in NUMBERS}
+        values = {number.name: _entry(tree.get(number.name), x) for number in NUMBERS}  # older files lack some
+        values |= {
+            number.name: float(values[number.name])
+            for number in NUMBERS if not number.axes and values[number.name] is not None
+        }  # fmt: skip
         yield IonicStep(
             steps=tuple(steps[end - int(tree["count"][x]) : end]), converged=bool(tree["converged"][x]),
             components={name: float(value_x[x]) for name, value_x in tree["components"].items()},

@@ -29,7 +29,7 @@ from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.steps.bands import PATH_FILE
 from eigenwerk.dft.inputs.steps.field_files import wants_wavecar
 from eigenwerk.dft.runs.quantities.given import basis_record, incar_tags, resources, tags_in_force
-from eigenwerk.dft.runs.quantities.records import Observables, ionic_step, run_record, structure_of_bands
+from eigenwerk.dft.runs.quantities.records import Observables, ionic_step, run_record
 from eigenwerk.dft.runs.run_report import doubts_about, run_report
 from eigenwerk.dft.runs.saving.checkpoint import projections_tree, state_tree
 from eigenwerk.dft.runs.saving.exchange_tree import OPERATOR_BYTES, exchange_tree
@@ -49,7 +49,6 @@ from eigenwerk.io.vasp.wavecar import wavecar_bytes
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.parallel.watch.coordinator import NO_STEP
-from eigenwerk.units import HARTREE_EV
 
 SAVE_EVERY = 30.0
 """Seconds between saved steps."""
@@ -200,7 +199,7 @@ class Saver:
             record, basis=self._basis(record.kpoint_kc), ranks=grid.world.size, vibrations=self.vibrations,
             resources=resources(self._before) if finished else None,
             run_report=run_report(
-                self.inputs, record, [level * HARTREE_EV for level in state.occupations.fermi_level_s],
+                self.inputs, record,
                 doubts_about(
                     record.last, self.inputs.parameters, state.occupations.warnings,
                     self.inputs.motion is not None and self.inputs.motion.follows_basis,
@@ -228,7 +227,7 @@ class Saver:
                 stamp=str(record.stamp),
             )
         writers |= {file.name: partial(_write_file, file, whole) for file in output_files(whole) if file.due(whole)}
-        writers |= self._band_files(state, observables, record)
+        writers |= self._band_files(record)
         with self._writing:
             written, self.unwritten = self._put(writers)
             if finished and "WAVECAR" not in written:
@@ -238,11 +237,9 @@ class Saver:
                 written, self.unwritten = self._put(writers)
         return record, written
 
-    def _band_files(
-        self, state: State, observables: Observables, record: RunRecord
-    ) -> dict[str, Callable[[Path], None]]:
+    def _band_files(self, record: RunRecord) -> dict[str, Callable[[Path], None]]:
         """bands.json, and the path where no file holds it."""
-        found = structure_of_bands(self.inputs, state, observables)
+        found = record.final.values.get("bands")
         if found is None:
             return {}
         words = json.dumps({"mark": str(record.stamp)} | found.as_dict())
@@ -348,8 +345,8 @@ class Saver:
         }  # fmt: skip
         tree["results"] = {
             "forces_reliable": record.last.converged and observables.knows_forces,
-            "force_correction_av": observables.values.get("correction_av"),
-            **{name: observables.values.get(name) for name in ("forces_av", "moment_a", "force_error", "stress_vv")},
+            "force_correction_av": observables.ground.get("correction_av"),
+            **{name: observables.ground.get(name) for name in ("forces_av", "moment_a", "force_error", "stress_vv")},
         }  # fmt: skip
         tree["projections"] = projections_tree(observables.projections)
         tree["ionic_steps"] = ionic_steps_tree(record.ionic_steps)

@@ -4,14 +4,14 @@ docs/formats/eigenwerk_h5.md describes the groups.  Numbers far from any that oc
 them would end in infinities, somewhere else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
 from eigenwerk.dft.basis.wave_form import MOST_PLACES
-from eigenwerk.dft.density.fields import KINDS
+from eigenwerk.dft.density.fields import ALWAYS, KINDS, WAVES
 from eigenwerk.dft.scf.start.earlier import Earlier
 from eigenwerk.dft.scf.state import StartingPoint
 from eigenwerk.dft.spin.form import OF_ISPIN, Spin
@@ -43,9 +43,16 @@ SPINS: dict[int, Spin] = {spin.components: spin for spin in OF_ISPIN.values()}
 _WAVES = Array("complex", "s g", 0.0, LARGEST_VALUE)
 _MATRICES = Array("real", "s x", -LARGEST_VALUE, LARGEST_VALUE)
 
+
+
+def _of_fields(rule: Array, some: Collection[str]) -> GroupRule:
+    """Those of every density, and what some carry."""
+    always, others = ({name: rule for name in some if (name in ALWAYS) is there} for there in (True, False))
+    return GroupRule(always, others)
+
+
 _FIELDS = GroupRule({
-    "waves": GroupRule({name: _WAVES for name, kind in KINDS.items() if kind.waves}),
-    "matrices": GroupRule({name: _MATRICES for name, kind in KINDS.items() if not kind.waves}),
+    "waves": _of_fields(_WAVES, WAVES), "matrices": _of_fields(_MATRICES, KINDS.keys() - WAVES.keys()),
 })  # fmt: skip
 
 _STEP = Array("real", "2 m y", -LARGEST_VALUE, LARGEST_VALUE)
@@ -145,7 +152,7 @@ def check_lengths(earlier: Earlier, matrices: int) -> None:
     """Raise TreeProblem where one-centre matrices have not as many numbers as the atoms of a run."""
     for name, value_sx in earlier.density.value.items():
         _require(
-            KINDS[name].waves or value_sx.shape[1] == matrices,
+            name in WAVES or value_sx.shape[1] == matrices,
             f"/next/matrices/{name} has {value_sx.shape[1]} numbers, and these atoms have {matrices}",
         )
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis.blocks import on_k_blocks
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.inputs.fitting_files import misfit_of_waves
-from eigenwerk.dft.scf.bands import density_of_bands, on_k_blocks
+from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.start.carried import Places, Sphere, StoredOrbitals, carried_orbitals, with_electrons
 from eigenwerk.dft.scf.state import StartingPoint, wanted_bands
 from eigenwerk.errors import InputError
@@ -93,7 +94,7 @@ def orthonormal(calculation: Calculation, coeff_sknG: torch.Tensor, name: str) -
         return ((u_knn * root_kn.unsqueeze(-2)) @ u_knn.mH).mT @ x_knG
 
     spins, _, bands, _ = coeff_sknG.shape
-    found_s = on_k_blocks(atoms, spins, bands, work)
+    found_s = on_k_blocks(atoms.basis, spins, bands, work)
     if runtime.world.any(min(smallest) < LEAST):
         raise InputError(f"{name}: its orbitals depend on each other. Set ISTART = 0 to start from atoms.")
     return torch.stack([torch.cat(found) for found in found_s])

@@ -17,7 +17,7 @@ from eigenwerk.dft.density.fields import Fields
 from eigenwerk.dft.scf.mixing.mixing_direction import judged, uphill
 from eigenwerk.dft.scf.mixing.mixing_fits import fitted_charge_factor, fitted_magnetic_factor, fitted_wave_vector
 from eigenwerk.dft.scf.mixing.mixing_guard import Guard
-from eigenwerk.dft.scf.mixing.mixing_history import History, Measured, Metric, MixingStep, Parts, Reduce, joined_parts
+from eigenwerk.dft.scf.mixing.mixing_history import History, Measured, Metric, MixingStep, Parts, Reduce
 from eigenwerk.dft.scf.mixing.screening import Screening
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
@@ -262,8 +262,11 @@ class PulayMixer:
         """K of one channel, (y,)."""
         damped_g = linear * self.norm2_g / (self.norm2_g + wave_vector**2).clamp_min(1e-30)
         damped_g = damped_g.clamp_min(min(smallest, linear))
-        plain_g = torch.full_like(damped_g, linear)
-        return joined_parts(self._parts, torch.where(self.norm2_g > 0, damped_g, linear), plain_g, linear)
+        damped_g = torch.where(self.norm2_g > 0, damped_g, linear)
+        return torch.cat([
+            damped_g.repeat_interleave(2) if kind.screened else damped_g.new_full((size,), linear)
+            for kind, size in self._parts
+        ])  # fmt: skip
 
     def _shape(self) -> torch.Tensor:
         """K/A of the total density, (y,), for A = AMIX."""

@@ -35,15 +35,6 @@ class MixingStep:
     residual_xy: torch.Tensor
 
 
-def joined_parts(parts: Parts, screened_g: torch.Tensor, other_g: torch.Tensor, matrices: float) -> torch.Tensor:
-    """A number for each one of a packed density: by wave for the screened charge, for other waves, for matrices."""
-    return torch.cat([
-        (screened_g if kind.screened else other_g).repeat_interleave(2) if kind.waves
-        else screened_g.new_full((size,), matrices)
-        for kind, size in parts
-    ])  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Metric:
     """Weights of the inner products <a|b>_x = Σ_y w_y a_xy b_xy, channel by channel.
@@ -70,14 +61,19 @@ class Metric:
     ) -> Metric:  # fmt: skip
         """parts: kinds and lengths of the fields; all ranks that share g have the same one-centre matrices.
 
-        f and all that looks at the length of waves is for the charge that is screened, other waves count as they are.
+        f and all that looks at the length of waves is for the charge that is screened, other waves count as they are,
+        and fields that are not measured not at all.
         """
         ranks = float(reduce(norm2_g.new_ones(())))
         factor_g = torch.where(norm2_g > 0, 1 + 19 * smallest / norm2_g.clamp_min(smallest), 20.0)
         inverse_g = torch.where(norm2_g > 0, 1 / norm2_g.clamp_min(smallest), 0)
 
         def slots(screened_g: torch.Tensor, other_g: torch.Tensor, matrices: float = 0.0) -> torch.Tensor:
-            return joined_parts(parts, screened_g, other_g, matrices / ranks)
+            return torch.cat([
+                (screened_g if kind.screened else other_g).repeat_interleave(2) if kind.waves and kind.measured
+                else norm2_g.new_full((size,), matrices / ranks if kind.measured else 0.0)
+                for kind, size in parts
+            ])  # fmt: skip
 
         plain_g, none_g = volume * weight_g, torch.zeros_like(weight_g)
         return Metric(

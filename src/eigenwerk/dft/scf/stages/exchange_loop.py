@@ -26,6 +26,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.exchange.even_levels import closeness, evened, together
 from eigenwerk.dft.exchange.exact_exchange import NAME as EXCHANGE
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
@@ -150,7 +151,7 @@ class LocalField(Term):
             derivative_saij = torch.stack([up_aij, -up_aij])
             energies.append((derivative_saij * block_saij.real).sum())
             blocks.append(derivative_saij)
-        return Contribution(("local field",), torch.stack(energies).sum(0, keepdim=True), blocks={"occupancy": blocks})
+        return Contribution(("local field",), torch.stack(energies).sum(0, keepdim=True), blocks={OCCUPANCY: blocks})
 
 
 @dataclass

@@ -17,7 +17,7 @@ from eigenwerk.dft.basis.wave_form import partners, with_last_places
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.density.density import Density, electrons_of, moved, starting_density
-from eigenwerk.dft.density.fields import KINDS
+from eigenwerk.dft.density.fields import WAVES
 from eigenwerk.dft.hamiltonian.wavefunctions import random_orbitals
 from eigenwerk.dft.paw.atoms import PawAtoms
 
@@ -94,7 +94,7 @@ def carried_density(density: Density, index_gc: torch.Tensor, places: Places, at
 
     def brought(name: str, value_sx: torch.Tensor) -> torch.Tensor:
         value_sx = value_sx.to(known_g.device)
-        if not KINDS[name].waves:
+        if name not in WAVES:
             return value_sx
         value_sg = value_sx.new_zeros((len(value_sx), basis.density_count))
         value_sg[:, here_g] = value_sx[:, there_g] * ratio
@@ -132,7 +132,7 @@ def _with_spins(density: Density, atoms: PawAtoms, electrons: float) -> Density:
     def polarised(atomic_sx: torch.Tensor, total_1x: torch.Tensor) -> torch.Tensor:
         return spin.joined(torch.cat([total_1x, spin.separated(atomic_sx)[1:]]))
 
-    return starting_density(atoms, electrons).map(polarised, density)
+    return starting_density(atoms, electrons, density.value).map(polarised, density)
 
 
 def carried_orbitals(stored: StoredOrbitals, places: Places, atoms: PawAtoms, bands: int) -> torch.Tensor | None:

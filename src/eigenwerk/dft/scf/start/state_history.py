@@ -14,7 +14,7 @@ import torch
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.density.density import Density, moment_per_atom, superposed_atoms
-from eigenwerk.dft.density.fields import KINDS
+from eigenwerk.dft.density.fields import WAVES
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.start.carried import with_electrons
 from eigenwerk.dft.scf.state import StartingPoint, State, wanted_bands
@@ -74,7 +74,7 @@ class StateHistory:
         wanted_skn = wanted_bands(self.occ_skn)
         if self.method == NONE:
             density = newest.rest.map_names(_times(1 / newest.structure.volume))
-            there = superposed_atoms(atoms, density.spin, newest.moment_a, newest.structure)
+            there = superposed_atoms(atoms, density.spin, newest.moment_a, newest.structure, density.value)
             density = _plus(density, there)
             density = with_electrons(density, atoms, self.electrons)
             return StartingPoint(density, newest.coeff_sknG, wanted_skn, occ_skn=self.occ_skn)
@@ -86,7 +86,7 @@ class StateHistory:
         moment_a = None
         if newest.moment_a is not None:
             moment_a = sum(weight * one.moment_a for weight, one in pairs)
-        here = superposed_atoms(atoms, rest.spin, moment_a)
+        here = superposed_atoms(atoms, rest.spin, moment_a, fields=rest.value)
         density = _plus(rest.map_names(_times(1 / float(atoms.basis.volume))), here)
         coeff_sknG = sum(weight * one.coeff_sknG for weight, one in pairs)
         assert isinstance(coeff_sknG, torch.Tensor)
@@ -105,18 +105,18 @@ def _newest(memory: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def _times(factor: float) -> Callable[[str, torch.Tensor], torch.Tensor]:
-    return lambda name, value_sx: value_sx * factor if KINDS[name].waves else value_sx
+    return lambda name, value_sx: value_sx * factor if name in WAVES else value_sx
 
 
 def _plus(density: Density, atomic: Density) -> Density:
     """Waves of both; matrices of the first."""
-    return density.map_names(lambda name, x_sx: x_sx + atomic.value[name] if KINDS[name].waves else x_sx)
+    return density.map_names(lambda name, x_sx: x_sx + atomic.value[name] if name in WAVES else x_sx)
 
 
 def _without_atoms(density: Density, atoms: PawAtoms, moment_a: np.ndarray | None) -> Density:
-    here, volume = superposed_atoms(atoms, density.spin, moment_a), float(atoms.basis.volume)
+    here, volume = superposed_atoms(atoms, density.spin, moment_a, fields=density.value), float(atoms.basis.volume)
     return density.map_names(
-        lambda name, x_sx: (x_sx - here.value[name]) * volume if KINDS[name].waves else x_sx
+        lambda name, x_sx: (x_sx - here.value[name]) * volume if name in WAVES else x_sx
     )
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.io.quantity import NO_VALUES, Values
+from eigenwerk.io.quantity import NO_VALUES, Values, number, numbers_of, plain, require_shapes
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.output.weights.projections import F
 from eigenwerk.io.vasp.output.xml.vibrations import VibrationRecord
 from eigenwerk.io.vasp.volumetric import Volumetric
+from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,7 @@ class DensityOfStates:
     """Total density of states on a uniform grid.
 
     energy_x: (x,) eV; total_sx: (s, x) states per eV and cell; integrated_sx: (s, x) states per cell; partial_sxaL: the
-    parts of the atoms, in the columns of `ProjectionRecord`, or None.
+    parts of the atoms, or None, in columns with the names of those of `ProjectionRecord`.
     One row holds both spins of an unpolarised run.
     """
 
@@ -120,6 +121,7 @@ class DensityOfStates:
     total_sx: np.ndarray
     integrated_sx: np.ndarray
     partial_sxaL: np.ndarray | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,70 +175,89 @@ class ResourceRecord:
     switches: int
 
 
+def largest_norm(force_av: np.ndarray) -> float:
+    """The largest norm of the forces on one atom."""
+    return float(np.linalg.norm(force_av, axis=1).max())
+
+
+def pressure(stress_vv: np.ndarray) -> float:
+    """Of a cell on what surrounds it, from its stress, positive where it wants to shrink."""
+    return -float(np.trace(stress_vv)) / 3
+
+
 @dataclass(frozen=True, eq=False)
 class IonicStep:
     """One arrangement of the ions and what was found for it.
 
-    lattice_cv: (c, v) Angstrom; scaled_ac: (a, c); steps: those of self-consistency.  free_energy,
-    energy_without_entropy, energy_zero (extrapolated to zero smearing), absolute_energy (all-electron reference) and
-    components (name to value) in eV.  forces_av: (a, v) eV/Angstrom or None.  stress_vv: (v, v) kB, positive where the
-    cell wants to expand, or None if it was not computed.  moment: total, Bohr magnetons, None without spin; moment_a:
-    (a,) or None.  velocities_av: (a, v) Angstrom per femtosecond, or None.  force_error: estimate of the largest
-    error of forces from a density that is not self-consistent, eV/Angstrom, or None.  pulay: Pulay stress in the
-    pressure, kB, or None.  seconds: wall time with forces, or None.  charge_xal: (x, a, l)
-    electrons in the spheres of the atoms by angular momentum, x: all and, with spin, the magnetisation, or None.
-    largest_force, largest_stress: those that may move atoms or cell, eV/Angstrom and kB, or None.
-    lattice_velocity_cv: (c, v) Angstrom per femtosecond, of a cell with a mass, or None.
-    temperature (K), kinetic energy, potential and kinetic energy of a thermostat, kinetic energy of the cell and the
-    conserved quantity (eV) of dynamics, or None.  tangent_force, spring_force: along a path between images, of the
-    energy and of the springs, eV/Angstrom, or None; curvature along a dimer, eV/Angstrom², and direction_av, (a, v), of
-    it, or None.  remarks: what whoever moves the atoms says, in words.
+    steps: those of self-consistency; components: of the absolute energy, name to value, eV; remarks: what whoever moves
+    the atoms says, in words.  Where a `number` is declared, the record of a state, its columns in eigenwerk.h5, the
+    check of its shape and the JSON document go by that.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
 
-    lattice_cv: np.ndarray
-    scaled_ac: np.ndarray
+    lattice_cv: np.ndarray = field(metadata=number("Å", BOHR_ANGSTROM, "cv"))
+    scaled_ac: np.ndarray = field(metadata=number("", axes="ac"))
     steps: tuple[StepRecord, ...]
-    free_energy: float
-    energy_without_entropy: float
-    energy_zero: float
+    free_energy: float = field(metadata=number("eV", HARTREE_EV))
+    energy_without_entropy: float = field(metadata=number("eV", HARTREE_EV))
+    energy_zero: float = field(metadata=number("eV", HARTREE_EV))
+    """Extrapolated to zero smearing."""
     converged: bool
     components: Mapping[str, float]
-    forces_av: np.ndarray | None = None
-    stress_vv: np.ndarray | None = None
-    moment: float | None = None
-    moment_a: np.ndarray | None = None
-    absolute_energy: float | None = None
-    velocities_av: np.ndarray | None = None
-    force_error: float | None = None
-    pulay: float | None = None
-    seconds: float | None = None
-    charge_xal: np.ndarray | None = None
-    temperature: float | None = None
-    kinetic: float | None = None
-    thermostat: float | None = None
-    thermostat_kinetic: float | None = None
-    conserved: float | None = None
-    lattice_kinetic: float | None = None
-    lattice_velocity_cv: np.ndarray | None = None
-    largest_force: float | None = None
-    largest_stress: float | None = None
-    tangent_force: float | None = None
-    spring_force: float | None = None
-    curvature: float | None = None
-    direction_av: np.ndarray | None = None
+    absolute_energy: float | None = field(default=None, metadata=number("eV", HARTREE_EV))
+    """All-electron reference."""
+    moment: float | None = field(default=None, metadata=number("μB", moment_muB=plain))
+    """Total; None without spin."""
+    moment_a: np.ndarray | None = field(default=None, metadata=number("μB", axes="a", moment_per_atom_muB=plain))
+    charge_xal: np.ndarray | None = field(default=None, metadata=number("e", axes="xal", spheres=plain))
+    """Electrons in the spheres of the atoms by angular momentum, x: all and, with spin, the magnetisation."""
+    forces_av: np.ndarray | None = field(default=None, metadata=number(
+        "eV/Å", FORCE_EV_PER_ANGSTROM, "av", forces_eV_per_A=plain,
+        largest_force_eV_per_A=lambda force_av, _: largest_norm(force_av),
+    ))  # fmt: skip
+    force_error: float | None = field(
+        default=None, metadata=number("eV/Å", FORCE_EV_PER_ANGSTROM, force_error_eV_per_A=plain)
+    )
+    """Estimate of the largest error of forces from a density that is not self-consistent."""
+    stress_vv: np.ndarray | None = field(default=None, metadata=number(
+        "kB", -STRESS_KILOBAR, "vv", stress_GPa=lambda stress_vv, _: (-stress_vv / 10).tolist(),
+        pressure_GPa=lambda stress_vv, _: pressure(-stress_vv / 10),
+    ))  # fmt: skip
+    """Positive where the cell wants to expand."""
+    pulay: float | None = field(
+        default=None, metadata=number("kB", STRESS_KILOBAR, pulay_pressure_GPa=lambda pulay, _: pulay / 10)
+    )
+    """Pulay stress in the pressure."""
+    seconds: float | None = field(default=None, metadata=number("s"))
+    """Wall time with forces."""
+    velocities_av: np.ndarray | None = field(default=None, metadata=number("Å/fs", axes="av"))
+    lattice_velocity_cv: np.ndarray | None = field(default=None, metadata=number("Å/fs", axes="cv"))
+    """Of a cell with a mass."""
+    temperature: float | None = field(default=None, metadata=number("K"))
+    kinetic: float | None = field(default=None, metadata=number("eV"))
+    thermostat: float | None = field(default=None, metadata=number("eV"))
+    """Its potential energy."""
+    thermostat_kinetic: float | None = field(default=None, metadata=number("eV"))
+    lattice_kinetic: float | None = field(default=None, metadata=number("eV"))
+    conserved: float | None = field(default=None, metadata=number("eV"))
+    """What dynamics conserves."""
+    largest_force: float | None = field(default=None, metadata=number("eV/Å"))
+    """Of those that may move atoms, as the next of what moves the cell."""
+    largest_stress: float | None = field(default=None, metadata=number("kB"))
+    tangent_force: float | None = field(default=None, metadata=number("eV/Å"))
+    """Along a path between images, of the energy, as the next of the springs."""
+    spring_force: float | None = field(default=None, metadata=number("eV/Å"))
+    curvature: float | None = field(default=None, metadata=number("eV/Å²"))
+    """Along a dimer."""
+    direction_av: np.ndarray | None = field(default=None, metadata=number("", axes="av"))
+    """Of it."""
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.steps:
             raise ValueError("IonicStep without steps: readers of the files expect at least one")
-        atoms = len(self.scaled_ac)
-        for name in ("scaled_ac", "velocities_av", "forces_av", "direction_av"):
-            _require(name, getattr(self, name), (atoms, 3))
-        _require("stress_vv", self.stress_vv, (3, 3))
-        _require("lattice_velocity_cv", self.lattice_velocity_cv, (3, 3))
-        _require("moment_a", self.moment_a, (atoms,))
+        require_shapes({one: getattr(self, one.name) for one in numbers_of(IonicStep)})
 
     @property
     def total(self) -> float:
@@ -288,7 +309,7 @@ class RunReport:
     reached: bool = True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunRecord:
     """Everything the writers need from one run.
 
@@ -334,6 +355,9 @@ class RunRecord:
     tetrahedra: TetrahedraRecord | None = None
     relaxed: bool = False
     angular_momenta: int = F
+
+    def __repr__(self) -> str:
+        return f"<record of {len(self.symbols)} atoms, {len(self.ionic_steps)} ionic steps: {self.final.status}>"
 
     @property
     def last(self) -> IonicStep:

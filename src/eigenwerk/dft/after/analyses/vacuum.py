@@ -87,10 +87,10 @@ def _moments_in_document(moment_c: Mapping[int, float], _: float) -> dict[str, f
     return {str(axis + 1): moment for axis, moment in moment_c.items()}
 
 
-VACUUM_LEVELS = Analysis(
+ANALYSIS = Analysis(
     (
-        Quantity("vacuum", "eV", key="vacuum", document=_in_document),
-        Quantity("dipole", "e Å", key="dipole_eA", document=_moments_in_document),
+        Quantity("vacuum", "eV", entries={"vacuum": _in_document}),
+        Quantity("dipole", "e Å", entries={"dipole_eA": _moments_in_document}),
     ),
-    _levels_and_moment,
+    _levels_and_moment, place=1,
 )  # fmt: skip

@@ -152,4 +152,4 @@ def _in_document(cell: ChargedCell, _: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-CHARGED_CELL = Analysis((Quantity("charged", "eV", key="charged_cell", document=_in_document),), _of_scene)
+ANALYSIS = Analysis((Quantity("charged", "eV", entries={"charged_cell": _in_document}),), _of_scene, place=2)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.after.analyses.vacuum import planar_average, slab_axis, vacuum_levels
 from eigenwerk.dft.after.fields.potential import electrostatic, electrostatic_blocks
-from eigenwerk.dft.after.fields.vacuum import planar_average, slab_axis, vacuum_levels
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.units import HARTREE_EV
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.dft.after.fields.core_potentials import core_potentials
+from eigenwerk.dft.after.analyses.core_potentials import core_potentials
 from eigenwerk.dft.after.fields.potential import electrostatic_blocks
 
 

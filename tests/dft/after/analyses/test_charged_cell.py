@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.after.fields.charged_cell import alignment_at_cores, charged_cell
+from eigenwerk.dft.after.analyses.charged_cell import alignment_at_cores, charged_cell
 from eigenwerk.dft.crystal.madelung import point_charge_potential
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.terms.hartree import hartree

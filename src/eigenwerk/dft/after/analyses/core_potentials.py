@@ -34,7 +34,7 @@ def _in_document(core: CorePotentials, fermi_level: float) -> Any:
     return plain(core.value_a, fermi_level)
 
 
-CORE_POTENTIALS = Analysis(
-    (Quantity("core_potentials", "eV", key="core_potentials_eV", document=_in_document),),
-    lambda scene: (core_potentials(scene.potential, scene.dipole),),
-)
+ANALYSIS = Analysis(
+    (Quantity("core_potentials", "eV", entries={"core_potentials_eV": _in_document}),),
+    lambda scene: (core_potentials(scene.potential, scene.dipole),), place=3,
+)  # fmt: skip
