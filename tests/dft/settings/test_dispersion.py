@@ -155,11 +155,13 @@ def test_tags_that_take_no_part_are_told(read):
 
 
 @needs_libraries
-def test_twice_counted_dispersion_is_a_warning(read):
-    """Where non-local correlation is available; the method of both is named."""
-    inputs = read("IVDW = 12\nLUSE_VDW = T\nAGGAC = 0\nGGA = RE")
-    if not any("non-local correlation" in str(problem) and problem.tag == "LUSE_VDW" for problem in inputs.errors):
-        assert "D3(BJ) is added to the non-local correlation of LUSE_VDW" in said(inputs)
+def test_twice_counted_dispersion_is_a_warning_that_names_both(read):
+    inputs = read("IVDW = 12\nLUSE_VDW = T\nIVDW_NL = 2\nBPARAM = 10")
+    assert not inputs.errors and inputs.parameters.dispersion.functional == "pbe"
+    warnings = [str(problem) for problem in inputs.problems if problem.severity == "warning"]
+    assert any("counted twice, by D3(BJ) and by the non-local correlation of PBE" in words for words in warnings)
+    named = said(read("LVDW = T\nVDW_S6 = 1\nLUSE_VDW = T\nAGGAC = 0\nGGA = RE"))
+    assert "LVDW = T: dispersion is counted twice, by D2 and by the non-local correlation of vdW-DF (LUSE_VDW)" in named
 
 
 @needs_libraries
