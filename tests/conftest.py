@@ -33,8 +33,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCES = str(REPOSITORY / "src")
 sys.path.insert(0, SOURCES)  # the tree beside the tests, not an installed copy; for child processes too
 LONGEST = (
-    "cli/test_ranks", "parallel/test_verbs", "cli/test_run", "cli/test_plot", "dft/runs/paths", "dft/runs", "cli/", "parallel/",
-    "ncci/solve", "dft/scf", "dft/exchange", "ncci/", "dft/inputs", "dft/", "view/", "perf/",
+    "cli/test_ranks", "parallel/test_verbs", "cli/test_run", "cli/test_plot", "dft/runs", "cli/", "parallel/", "ncci/solve",
+    "dft/scf", "dft/exchange", "ncci/", "dft/inputs", "dft/", "view/", "perf/",
 )  # fmt: skip
 """Files and folders that begin first when several workers share the tests, so that short ones fill the end."""
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCES, os.environ.get("PYTHONPATH")]))
@@ -101,7 +101,7 @@ def ranks():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--quarter", type=int, help="of the slow tests a quarter, that of this commit, and `ci` ones first")
+    parser.addoption("--quarter", type=int, help="of the slow tests a quarter, that of this commit, `ci` ones first")
     parser.addoption("--seconds", type=float, help="begin no test that is not marked `ci` after so many seconds")
 
 

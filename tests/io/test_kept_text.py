@@ -2,6 +2,8 @@
 
 import gc
 
+import pytest
+
 from eigenwerk.io import kept_text
 from eigenwerk.io.kept_text import KeptText
 
