@@ -33,7 +33,7 @@ def refused(capsys, *words):
 @pytest.mark.parametrize(
     ("absent", "names"),
     [
-        (("bands.json", "CHGCAR", "LOCPOT"), ["dos.png", "convergence.png", "structure.png"]),
+        (("bands.json", "CHG", "CHGCAR", "LOCPOT"), ["dos.png", "convergence.png", "structure.png"]),
         pytest.param((), ["bands_dos.png", "bands.png", "dos.png", "convergence.png", "structure.png", "CHGCAR.png",
                           "LOCPOT.png"], marks=pytest.mark.slow),
     ],
