@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from eigenwerk.dft.inputs import checks
+from eigenwerk.dft.inputs.open_shells import check_fillings
 from eigenwerk.dft.inputs.steps import (
     bands,
     crystal,
@@ -101,6 +102,7 @@ STEPS = (
     InputStep(size.size_of_job, "size", "keeps_orbitals"),
     InputStep(size.memory_of_job, "memory"),
     InputStep(checks.check_vacuum),
+    InputStep(check_fillings),
 )
 
 
