@@ -76,6 +76,7 @@ def test_a_device_on_the_command_line_counts_more_than_that_of_the_case(tmp_path
     assert code == 0 and "csb on cpu" in out
 
 
+@pytest.mark.slow
 def test_levels_are_shown_with_the_series(finished, capsys):
     code, out, _ = said(capsys, "levels", str(finished / "helium"))
     assert code == 0 and "4He, JISP16, hbar-omega 20 MeV, Nmax 2, M = 0" in out
@@ -303,6 +304,7 @@ def _stop_after_three():
     return report
 
 
+@pytest.mark.slow
 def test_check_tells_seconds_of_matrix_elements_and_stops_counting_in_time(tmp_path, capsys):
     """3H at Nmax 10 takes 14 s; 1.7 were told."""
     path = tmp_path / "triton.toml"

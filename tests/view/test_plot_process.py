@@ -36,6 +36,7 @@ def test_process_that_dies_is_an_error_in_words(tmp_path, script):
         PlotProcess([sys.executable, "-c", script]).draw(tmp_path / "a.png", STEPS, "", 1e-6)
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_reason_is_told(tmp_path):
     script = "import sys; sys.modules['matplotlib'] = None; from eigenwerk.view.plot_process import main; main()"
     with pytest.raises(ImportError, match="matplotlib"):

@@ -113,6 +113,7 @@ UNION = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.fast("tetrahedra")
 @pytest.mark.parametrize(("name", "mesh", "centred", "settings"), UNION.values(), ids=UNION)
 def test_energies_do_not_jump_where_operations_are_lost(calculation, name, mesh, centred, settings):

@@ -172,7 +172,20 @@ def _without(
     computed |= {tag: Computed(1.0, "default") for tag in SHARES if tag not in incar.values}
     if all(value == 1.0 for value in values.values()):
         return None, computed
+    if functional.shares is None:
+        if _only_gas_left(functional, values):
+            return None, computed
+        given = next(tag for tag in SHARES if values[tag] != 1.0)
+        message = f"there are no shares of {functional.title}, but all of it"
+        findings.add(incar.problem(given, message, "Name exchange and correlation by themselves in GGA, or by a tag."))
+        return None, computed
     return Hybrid(0.0, 0.0, **{SHARES[tag]: value for tag, value in values.items()}), computed
+
+
+def _only_gas_left(functional: Functional, values: dict[str, float]) -> bool:
+    """Whether AGGAC = 0 takes from a sum of libxc's parts what it has not."""
+    others = all(value == 1.0 for tag, value in values.items() if tag != "AGGAC")
+    return others and not any(part.startswith("gga_c") for part in functional.libxc)
 
 
 def check_points_of_exchange(

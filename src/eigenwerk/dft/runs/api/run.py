@@ -73,6 +73,11 @@ def run(
     Raises InputError for bad input.  An unconverged result is returned with a warning (`NotConverged`); doubts about
     the input are warnings too (`InputWarning`).
     """
+    if isinstance(start, Result) and start.state is None:
+        raise InputError(
+            "start: this result holds no orbitals: it was read from files, or its run was interrupted. Go on in its "
+            "folder by istart=1 and folder=..., or start from a result of dft.run."
+        )
     result = solve(
         structure, dict(settings), kpts=kpts, gamma=gamma, bands=bands, folder=folder,
         start=start.state if isinstance(start, Result) else start, device=device, threads=threads, on_step=on_step,
