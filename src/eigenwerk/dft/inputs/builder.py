@@ -20,11 +20,11 @@ from eigenwerk.dft.inputs.steps import (
     field_files,
     grids,
     motion,
-    non_local,
     points,
     size,
 )
 from eigenwerk.dft.settings.hubbard import hubbard_shells
+from eigenwerk.dft.settings.non_local import non_local_of
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.settings.tags_in_force import Computed
 from eigenwerk.functionals.functional import Functional
@@ -68,7 +68,7 @@ def all_parameters(known: dict[str, Any], functional: Functional) -> Parameters:
 STEPS = (
     InputStep(datasets.choose_functional, "functional", TAGS),
     InputStep(exchange.hybrid_of, "hybrid", TAGS),
-    InputStep(non_local.non_local_of, "non_local", TAGS),
+    InputStep(non_local_of, "non_local", TAGS),
     InputStep(datasets.choose_datasets, "datasets"),
     InputStep(datasets.mixed_momenta, TAGS),
     InputStep(exchange.check_data_of_exchange),
