@@ -210,15 +210,11 @@ class History:
         """<dR_j|dR_j'> of the normalised changes, oldest first."""
         return self.gram_xcc[:channels, self.places][:, :, self.places]
 
-    def coefficients(self, right_xj: np.ndarray, joint: bool, cut: float) -> np.ndarray:
-        """gamma_xj that make |R - sum_j gamma_j dR_j| smallest, over both channels jointly or in each."""
-        gram_xjj = self.gram_xjj(len(right_xj))
-        if joint:
-            one_j = least_squares(gram_xjj.sum(0), right_xj.sum(0), cut)
-            return np.repeat(one_j[None], len(right_xj), 0)
-        return np.array(
-            [least_squares(gram_jj, right_j, cut) for gram_jj, right_j in zip(gram_xjj, right_xj, strict=True)]
-        )
+    def coefficients(self, right_xj: np.ndarray, cut: float) -> np.ndarray:
+        """gamma_xj that make |R - sum_j gamma_j dR_j| smallest: one set for total and magnetisation, as the two respond
+        to each other in every ferromagnet."""
+        one_j = least_squares(self.gram_xjj(len(right_xj)).sum(0), right_xj.sum(0), cut)
+        return np.repeat(one_j[None], len(right_xj), 0)
 
     def combined(self, gamma_xj: np.ndarray) -> torch.Tensor:
         """-sum_j gamma_j (dU_j, dR_j); (i, x, y)."""

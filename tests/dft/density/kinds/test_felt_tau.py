@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.calculation import Made
-from eigenwerk.dft.density.fields import ALWAYS, WAVES
+from eigenwerk.dft.density.kinds.table import ALWAYS, WAVES
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.term import Contribution, Term, spherical_forces
 from eigenwerk.functionals.functional import TAU

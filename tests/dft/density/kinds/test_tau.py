@@ -8,9 +8,10 @@ import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.density.density import density_of, superposed_atoms
-from eigenwerk.dft.density.fields import ALWAYS, WAVES, Fields
-from eigenwerk.dft.density.kind import FilledOrbitals
-from eigenwerk.dft.density.tau import Tau
+from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.kinds.kind import FilledOrbitals
+from eigenwerk.dft.density.kinds.table import ALWAYS, WAVES
+from eigenwerk.dft.density.kinds.tau import Tau
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals
 from eigenwerk.dft.terms.potential import Potential
