@@ -135,7 +135,7 @@ class Eigenwerk(GetOutputsMixin, Calculator):
         return None if known else super().get_property(name, atoms, allow_calculation)
 
     def _outputmixin_get_results(self) -> dict[str, Any]:
-        return self.results  # type: ignore[no-any-return]
+        return self.results
 
     def band_structure(self) -> Any:
         """ASE's bands: along the path that `bands` asked for, else of the k-points of the calculation."""

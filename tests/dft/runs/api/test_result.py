@@ -14,7 +14,7 @@ from eigenwerk.dft.runs.api.as_ase import atoms_of
 from eigenwerk.dft.runs.api.result import Result
 from eigenwerk.errors import InputError
 
-SETTINGS = {"encut": 150, "kpts": (2, 1, 1), "ismear": 0, "sigma": 0.1, "lorbit": 11, "isif": 2}
+SETTINGS = {"encut": 150, "kpts": (2, 1, 1), "ismear": 0, "sigma": 0.1, "lorbit": 11, "isif": 2, "lvhar": True}
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,20 @@ def test_a_folder_is_read_to_the_last_digit(computed):
     assert set(read_one.run.as_dict()) == set(made.run.as_dict())
     with pytest.raises(InputError, match="holds no orbitals"):
         dft.run(bulk("Si"), start=read_one, **SETTINGS)
+
+
+def test_density_and_potential_of_the_state_are_those_of_the_files(computed):
+    made, read_one = computed[0], Result.read(computed[1])
+    volume = abs(np.linalg.det(made.density.lattice_A))
+    assert made.density.electrons_per_A3.mean() * volume == pytest.approx(8, abs=1e-6)
+    assert made.density.magnetisation_muB_per_A3 is None and "8.0000 electrons" in repr(made.density)
+    np.testing.assert_allclose(read_one.density.electrons_per_A3, made.density.electrons_per_A3, atol=1e-8)
+    np.testing.assert_allclose(read_one.potential.electrostatic_eV, made.potential.electrostatic_eV, atol=1e-6)
+    distance_A, mean_eV = made.potential.planar_average(2)
+    assert mean_eV.mean() == pytest.approx(made.potential.electrostatic_eV.mean())
+    assert distance_A[1] * len(distance_A) == pytest.approx(5.43 / 3**0.5)  # between the planes across a vector
+    with pytest.raises(InputError, match=r"no CHGCAR of its run"):
+        _ = replace(read_one, run=replace(read_one.run, files={})).density
 
 
 def test_folders_without_a_whole_run_say_what_is_wrong(computed, tmp_path):

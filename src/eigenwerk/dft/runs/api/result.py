@@ -8,11 +8,13 @@ import numpy as np
 
 from eigenwerk.dft.after.band_gap import BandGap
 from eigenwerk.dft.runs.api.as_ase import atoms_of
+from eigenwerk.dft.runs.api.grid_fields import DensityOnGrid, PotentialOnGrid, density_of, potential_of
 from eigenwerk.dft.runs.api.reading import read_run
 from eigenwerk.dft.runs.api.spectra import BandCurves, Dos
 from eigenwerk.dft.runs.quantities.report import RunResult
 from eigenwerk.dft.runs.run_report import partly_words
 from eigenwerk.dft.scf.state import State
+from eigenwerk.errors import InputError
 from eigenwerk.io.quantity import Inside
 from eigenwerk.shown import for_page
 
@@ -117,6 +119,18 @@ class Result:
         if not self.gap.metal and self.gap.top is not None:
             zero, words = self.gap.top.energy, "valence band top"
         return Dos(self.run.record, zero, words, self.formula)
+
+    @property
+    def density(self) -> DensityOnGrid:
+        """Density of electrons and magnetisation; of a result that was read from its CHGCAR."""
+        return density_of(self.state, self.files, self.run.record.last.lattice_cv)
+
+    @property
+    def potential(self) -> PotentialOnGrid:
+        """Electrostatic potential; of a result that was read from its LOCPOT with lvhar."""
+        if self.state is None and self.run.record.parameters.get("LVHAR") is not True:
+            raise InputError("this result was read, and its run had no LVHAR: its LOCPOT is another potential, if any.")
+        return potential_of(self.state, self.files, self.run.record.last.lattice_cv)
 
     warnings = Inside[tuple[str, ...]]("run.warnings")
     """What is doubtful about input or result."""
