@@ -455,7 +455,7 @@ def test_mixer_passes_a_minimum_of_the_residual_that_is_no_solution(start):
 
 def test_plain_pulay_mixing_stays_at_the_minimum(monkeypatch):
     """What the test above would be worth without the safeguard: nothing."""
-    monkeypatch.setattr("eigenwerk.dft.scf.mixing.mixing_direction.UPHILL_SHARE", 2.0)
+    monkeypatch.setattr("eigenwerk.dft.scf.mixing.mixing_guard.UPHILL_SHARE", 2.0)
     ends = [Magnet().path(start)[-1] for start in STARTS]
     assert sum(abs(end - 2) > 0.1 for end in ends) >= 3
 
@@ -483,7 +483,7 @@ def test_near_the_end_no_step_is_taken_for_one_away_from_it():
 
 
 def test_without_the_safeguard_the_same_step_goes_up(monkeypatch):
-    monkeypatch.setattr("eigenwerk.dft.scf.mixing.mixing_direction.UPHILL_SHARE", 2.0)
+    monkeypatch.setattr("eigenwerk.dft.scf.mixing.mixing_guard.UPHILL_SHARE", 2.0)
     magnet = Magnet()
     first = magnet.next(2.9, moment_residual(2.9))
     assert magnet.next(first, moment_residual(first)) > 2.9

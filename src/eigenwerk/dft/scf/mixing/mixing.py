@@ -14,10 +14,18 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.density.fields import Fields
-from eigenwerk.dft.scf.mixing.mixing_direction import judged, uphill
-from eigenwerk.dft.scf.mixing.mixing_fits import fitted_charge_factor, fitted_magnetic_factor, fitted_wave_vector
-from eigenwerk.dft.scf.mixing.mixing_guard import Guard
-from eigenwerk.dft.scf.mixing.mixing_history import History, Measured, Metric, MixingStep, Parts, Reduce
+from eigenwerk.dft.scf.mixing.mixing_guard import Guard, judged, uphill
+from eigenwerk.dft.scf.mixing.mixing_history import (
+    History,
+    Measured,
+    Metric,
+    MixingStep,
+    Parts,
+    Reduce,
+    fitted_charge_factor,
+    fitted_magnetic_factor,
+    fitted_wave_vector,
+)
 from eigenwerk.dft.scf.mixing.screening import Screening
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
