@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 _memory = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
 if _memory and _memory.f_bavail * _memory.f_frsize > 4e9 and not _memory.f_flag & (os.ST_NOEXEC | os.ST_RDONLY):
     os.environ.setdefault("TMPDIR", "/dev/shm")
+    tempfile.tempdir = None  # pytest has asked for the folder already
 
 # A shell that starts the tests in the background has its children ignore Ctrl-C, and theirs: nothing would stop them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,8 +35,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCES = str(REPOSITORY / "src")
 sys.path.insert(0, SOURCES)  # the tree beside the tests, not an installed copy; for child processes too
 LONGEST = (
-    "cli/test_ranks", "parallel/test_verbs", "cli/test_run", "cli/test_plot", "dft/runs/paths", "dft/runs", "cli/",
-    "parallel/",
+    "cli/test_ranks", "parallel/test_verbs", "cli/test_run", "cli/test_plot", "dft/runs", "cli/", "parallel/",
     "ncci/solve", "dft/scf", "dft/exchange", "ncci/", "dft/inputs", "dft/", "view/", "perf/",
 )  # fmt: skip
 """Files and folders that begin first when several workers share the tests, so that short ones fill the end."""
@@ -102,7 +103,7 @@ def ranks():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--quarter", type=int, help="a quarter of the slow tests, this commit's; `ci` ones first")
+    parser.addoption("--quarter", type=int, help="of the slow tests a quarter, that of this commit, `ci` ones first")
     parser.addoption("--seconds", type=float, help="begin no test that is not marked `ci` after so many seconds")
 
 

@@ -193,6 +193,7 @@ def test_keys_name_every_setting_with_its_default(capsys):
     assert code == 0 and "lawson" in out and "default 50.0" in out and "[solver]" in out
 
 
+@pytest.mark.slow
 def test_states_that_do_not_converge_are_written_and_marked(tmp_path, capsys):
     path = tmp_path / "short.toml"
     path.write_text(CASE.replace("[0, 2]", "2") + "[solver]\nproducts = 5\n")

@@ -30,10 +30,19 @@ def refused(capsys, *words):
     return capsys.readouterr().err
 
 
-def test_everything_the_folder_allows_is_drawn_and_named(run, capsys):
+@pytest.mark.parametrize(
+    ("absent", "names"),
+    [
+        (("bands.json", "CHG", "CHGCAR", "LOCPOT"), ["dos.png", "convergence.png", "structure.png"]),
+        pytest.param((), ["bands_dos.png", "bands.png", "dos.png", "convergence.png", "structure.png", "CHGCAR.png",
+                          "LOCPOT.png"], marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_everything_the_folder_allows_is_drawn_and_named(run, capsys, absent, names):
+    for name in absent:
+        (run / name).unlink()
     assert main(["plot", str(run)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    names = ["bands_dos.png", "bands.png", "dos.png", "convergence.png", "structure.png", "CHGCAR.png", "LOCPOT.png"]
     assert [line.split(": ")[0] for line in lines] == [str(run / name) for name in names]
     for name in names:
         assert (run / name).read_bytes().startswith(b"\x89PNG")

@@ -15,6 +15,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.slow
 def test_same_picture_as_drawn_here(tmp_path):
     draw_convergence(tmp_path / "here.png", STEPS, "Si2: 8 µ", 1e-6)
     plotter = PlotProcess()

@@ -43,6 +43,7 @@ def copied(seen, tmp_path):
     return shutil.copytree(seen[0], tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_every_part_of_a_run_is_there(seen):
     folder, result = seen
     found = Outline(report(RunFolder(folder)))

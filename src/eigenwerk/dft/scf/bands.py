@@ -11,12 +11,12 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.density.density import Density, density_of, electrons_of
 from eigenwerk.dft.density.fields import ALWAYS
 from eigenwerk.dft.density.kind import FilledOrbitals
+from eigenwerk.dft.filling.default_bands import guard_bands
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
 from eigenwerk.dft.hamiltonian.wavefunctions import starting_orbitals
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.solvers import BandSolver
-from eigenwerk.dft.settings.default_bands import guard_bands
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.parallel.process_grid import share

@@ -9,8 +9,8 @@ import numpy as np
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.filling.default_bands import BandDemand, default_bands, fewest_bands, smearing_window, thermal_bands
 from eigenwerk.dft.settings.dataset import DataSet, closed_shell_electrons, hund_moment
-from eigenwerk.dft.settings.default_bands import BandDemand, default_bands, fewest_bands, smearing_window, thermal_bands
 from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.dft.settings.tags_in_force import DEFAULT, Computed, line_of, number, whole
 from eigenwerk.io.vasp.input.incar import Incar
