@@ -33,9 +33,9 @@ _TO_X = 2.0 ** (4.0 / 3.0) * (3.0 * math.pi**2) ** (1.0 / 3.0)
 
 UNBOUND_FLOOR = 1e-6
 """Densities up to this value (electrons per bohr³) carry no exchange of factors that grow without bound, all but optPBE
-and C09: as of Becke's (`b3lyp.BECKE_FLOOR`), the noise of densities in vacuum becomes one of potentials.  Water in a box
-by optB88-vdW has no self-consistency in 14 steps with 1e-12, energies a tenth of an eV apart; with 1e-6 it, optB86b-vdW
-and vdW-DF2 take 9 steps, as PBE does."""
+and C09: as of Becke's (`b3lyp.BECKE_FLOOR`), the noise of densities in vacuum becomes one of potentials.  Water in a
+box by optB88-vdW has no self-consistency in 14 steps with 1e-12, energies a tenth of an eV apart; with 1e-6 it,
+optB86b-vdW and vdW-DF2 take 9 steps, as PBE does."""
 
 OPTB88 = 0.22 / 1.2, 0.22
 OPTB86B = 0.1234, 1.0
