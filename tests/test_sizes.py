@@ -23,13 +23,9 @@ MOST_TRACKED = 1537
 
 LONG_FILES: dict[str, int] = {}
 
-LONG_FUNCTIONS: dict[str, int] = {
-    "eigenwerk.dft.runs.run:run_inputs": 66,
-}
+LONG_FUNCTIONS: dict[str, int] = {}
 
 MANY_IMPORTS: dict[str, int] = {
-    "eigenwerk.dft.calculation": 26,
-    "eigenwerk.dft.runs.motion.ionic_loop": 27,
     "eigenwerk.dft.runs.saving.saving": 28,
 }
 

@@ -20,7 +20,7 @@ import numpy as np
 from eigenwerk.dft.runs.api.keywords import Settings
 from eigenwerk.dft.runs.api.result import Result
 from eigenwerk.dft.runs.api.run import InputWarning, solve
-from eigenwerk.dft.runs.motion.continuation import Continuation
+from eigenwerk.dft.runs.motion.surface import Continuation
 from eigenwerk.errors import InputError
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
