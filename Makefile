@@ -2,7 +2,7 @@
 #
 #   make demo       install into .venv and run examples/01_silicon_pbe into build/demo
 #   make test       install with the test tools; the fast tests on two workers (WORKERS=1: on one), ruff and mypy
-#   make test-all   the same with the slow tests; make test-quarter QUARTER=2: a quarter of the slow ones alone
+#   make test-all   the same with the slow tests; make test-quarter QUARTER=2: a quarter of them
 #   make docs       build the documentation into site/
 #   make clean      remove everything that these made
 #

@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-import zlib
 from pathlib import Path
 
 # Before anything loads a numerical library: one thread, so that sums come out in the same order on every machine,
@@ -17,6 +17,7 @@ for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 _memory = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
 if _memory and _memory.f_bavail * _memory.f_frsize > 4e9 and not _memory.f_flag & (os.ST_NOEXEC | os.ST_RDONLY):
     os.environ.setdefault("TMPDIR", "/dev/shm")
+    tempfile.tempdir = None  # pytest has asked for the folder already
 
 # A shell that starts the tests in the background has its children ignore Ctrl-C, and theirs: nothing would stop them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -27,14 +28,15 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parent))  # for helpers that several folders of tests use
 from cost import BUDGET, SHARED_BUDGET, Meter, judge, shared
 from covering import mark_slow
+from quarters import in_quarter, in_turn
 from rank_pool import RankPool, why_no_mpi
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCES = str(REPOSITORY / "src")
 sys.path.insert(0, SOURCES)  # the tree beside the tests, not an installed copy; for child processes too
 LONGEST = (
-    "dft/basis/test_distribution", "cli/test_ranks", "parallel/test_sums", "parallel/test_verbs", "parallel/watch",
-    "parallel/launch", "ncci/test_run", "cli/test_run", "dft/scf", "dft/basis", "dft/paw", "ncci/", "dft/", "cli/",
+    "cli/test_ranks", "parallel/test_verbs", "cli/test_run", "cli/test_plot", "dft/runs", "cli/", "parallel/",
+    "ncci/solve", "dft/scf", "dft/exchange", "ncci/", "dft/inputs", "dft/", "view/", "perf/",
 )  # fmt: skip
 """Files and folders that begin first when several workers share the tests, so that short ones fill the end."""
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCES, os.environ.get("PYTHONPATH")]))
@@ -65,6 +67,8 @@ def job_folder(repository, tmp_path_factory):
 
     def make(name):
         script = repository / "benchmarks" / "jobs" / "make_jobs.py"
+        if (into / name).exists():
+            return into / name
         subprocess.run([sys.executable, script, "--only", name, "--into", into], check=True, stdout=subprocess.DEVNULL)
         return into / name
 
@@ -98,11 +102,8 @@ def ranks():
         last.close()
 
 
-QUARTERS = 4
-
-
 def pytest_addoption(parser):
-    parser.addoption("--quarter", type=int, help="of the slow tests only every fourth, from this one on, and `ci` ones")
+    parser.addoption("--quarter", type=int, help="of the slow tests a quarter, that of this commit, `ci` ones first")
     parser.addoption("--seconds", type=float, help="begin no test that is not marked `ci` after so many seconds")
 
 
@@ -118,11 +119,10 @@ def pytest_pycollect_makeitem(collector, name, obj):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     if (quarter := config.getoption("--quarter")) is not None:
-        others = [item for item in items if not in_quarter(item, quarter % QUARTERS)]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in set(others)]
+        config.hook.pytest_deselected(items=[item for item in items if not in_quarter(item, quarter)])
+        items[:] = in_turn([item for item in items if in_quarter(item, quarter)], quarter)
     skip_without_gpu(items)
-    if hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput") and quarter is None:
         share_out(items)
 
 
@@ -133,13 +133,6 @@ def share_out(items):
     same, but those of pytest-xdist 3.8 are not seen by pytest 9.
     """
     items.sort(key=lambda item: [item.nodeid.startswith(f"tests/{start}") for start in (*LONGEST, "")].index(True))
-
-
-def in_quarter(item, quarter):
-    """Whether a test belongs to a quarter: slow ones to one by name, `ci` and fast ones to all."""
-    if item.get_closest_marker("slow") is None or item.get_closest_marker("ci"):
-        return True
-    return zlib.crc32(item.nodeid.encode()) % QUARTERS == quarter
 
 
 BEGUN = time.monotonic()

@@ -22,6 +22,8 @@ def run_example(repository, tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_silicon_has_its_gap_and_no_forces(run_example):
     result = run_example("01_silicon_pbe")
     assert result.free_energy == pytest.approx(-10.605, abs=1e-3)

@@ -76,6 +76,7 @@ def test_a_device_on_the_command_line_counts_more_than_that_of_the_case(tmp_path
     assert code == 0 and "csb on cpu" in out
 
 
+@pytest.mark.slow
 def test_levels_are_shown_with_the_series(finished, capsys):
     code, out, _ = said(capsys, "levels", str(finished / "helium"))
     assert code == 0 and "4He, JISP16, hbar-omega 20 MeV, Nmax 2, M = 0" in out
@@ -192,6 +193,7 @@ def test_keys_name_every_setting_with_its_default(capsys):
     assert code == 0 and "lawson" in out and "default 50.0" in out and "[solver]" in out
 
 
+@pytest.mark.slow
 def test_states_that_do_not_converge_are_written_and_marked(tmp_path, capsys):
     path = tmp_path / "short.toml"
     path.write_text(CASE.replace("[0, 2]", "2") + "[solver]\nproducts = 5\n")
@@ -303,6 +305,7 @@ def _stop_after_three():
     return report
 
 
+@pytest.mark.slow
 def test_check_tells_seconds_of_matrix_elements_and_stops_counting_in_time(tmp_path, capsys):
     """3H at Nmax 10 takes 14 s; 1.7 were told."""
     path = tmp_path / "triton.toml"

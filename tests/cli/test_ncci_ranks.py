@@ -240,6 +240,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.fast("there is one rank*", "--scheme p2p*")
 @pytest.mark.parametrize(("words", "told"), REFUSED, ids=[told[:30] for _, told in REFUSED])
 def test_schemes_that_cannot_be_are_refused_before_anything_is_written(case, tmp_path, words, told):
     done = run(case(), "-o", tmp_path / "out", "--device", "cpu", *words)

@@ -30,10 +30,19 @@ def refused(capsys, *words):
     return capsys.readouterr().err
 
 
-def test_everything_the_folder_allows_is_drawn_and_named(run, capsys):
+@pytest.mark.parametrize(
+    ("absent", "names"),
+    [
+        (("bands.json", "CHG", "CHGCAR", "LOCPOT"), ["dos.png", "convergence.png", "structure.png"]),
+        pytest.param((), ["bands_dos.png", "bands.png", "dos.png", "convergence.png", "structure.png", "CHGCAR.png",
+                          "LOCPOT.png"], marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_everything_the_folder_allows_is_drawn_and_named(run, capsys, absent, names):
+    for name in absent:
+        (run / name).unlink()
     assert main(["plot", str(run)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    names = ["bands_dos.png", "bands.png", "dos.png", "convergence.png", "structure.png", "CHGCAR.png", "LOCPOT.png"]
     assert [line.split(": ")[0] for line in lines] == [str(run / name) for name in names]
     for name in names:
         assert (run / name).read_bytes().startswith(b"\x89PNG")
@@ -71,6 +80,7 @@ def test_a_folder_for_pictures_in_another_format(run, tmp_path, capsys):
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["bands.svg", "dos.svg"]
 
 
+@pytest.mark.slow
 def test_in_the_folder_the_kind_is_enough_and_a_file_says_itself(run, monkeypatch, capsys):
     monkeypatch.chdir(run)
     assert main(["plot", "dos"]) == 0 and main(["plot", "LOCPOT"]) == 0 and main(["plot", "bands.json"]) == 0
@@ -177,6 +187,13 @@ def test_other_documents_are_no_documents(run, capsys):
         assert "bands.json" in refused(capsys, "plot", run, "bands")
         (run / "eos.json").write_text(content)
         assert "eos.json" in refused(capsys, "plot", run, "eos")
+
+
+def test_report_stands_beside_the_run(run):
+    for name in ("bands.json", "CHGCAR", "LOCPOT", "DOSCAR", "PROCAR"):
+        (run / name).unlink(missing_ok=True)
+    assert main(["report", str(run)]) == 0
+    assert (run / "report.html").read_text().startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ def library(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.fast("MPScanStaticSet")
 @pytest.mark.parametrize("input_set", [MPStaticSet, MPScanStaticSet], ids=["MPStaticSet", "MPScanStaticSet"])
 def test_input_sets_of_pymatgen_write_a_folder(library, input_set, tmp_path, monkeypatch):

@@ -52,6 +52,7 @@ print("done", done)
 
 
 @pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.ranks
 def test_another_user_cannot_stop_read_or_change_a_run(folder):
     if os.getuid() != 0:

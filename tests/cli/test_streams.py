@@ -14,7 +14,8 @@ def shell(words, folder):
     return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=200)
 
 
-@pytest.mark.fast("check . | head*")
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("words", ["check . >&-", "check . <&- >&- 2>&-", "check . | head -c 0; exit ${PIPESTATUS[0]}"])
 def test_without_a_reader_the_exit_code_is_that_of_the_command(folder, words):
     path = folder()

@@ -1,5 +1,6 @@
 """Small crystals, quick to solve, for the tests of the plane-wave engine."""
 
+import pickle
 from collections.abc import Callable
 from functools import cache
 
@@ -15,8 +16,10 @@ from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.density.density import Density, atomic_density
+from eigenwerk.dft.inputs.steps import crystal as crystal_step
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup, make_setup
+from eigenwerk.dft.plan import job_size
 from eigenwerk.dft.settings.mixing import Mixing
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.io.paw.dataset import PawDataset
@@ -126,6 +129,27 @@ def _disturbed(atoms: PawAtoms, spins: int, electrons: float, size: float = 0.02
         change = torch.as_tensor(draw.normal(size=(spins, species.count, i, i)))
         blocks.append(size * (change + change.mT))
     return Density.of(start.density_sg + change_sg, start.occupancy_sx + atoms.layout.flatten(blocks), start.spin)
+
+
+def kept(function, answers={}):  # noqa: B006 (one for all modules of a session)
+    """A function whose answer depends on its arguments alone, with the answers that it has given."""
+
+    def ask(*arguments):
+        key = function.__name__, pickle.dumps(arguments)
+        if key not in answers:
+            answers[key] = function(*arguments)
+        return answers[key]
+
+    return ask
+
+
+@pytest.fixture(scope="module", autouse=True)
+def known_crystals():
+    """Hundreds of tests read inputs of a few crystals: operations, and waves of the density, are found once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crystal_step, "find_symmetry", kept(find_symmetry))
+        patch.setattr(job_size, "count_density_waves", kept(job_size.count_density_waves))
+        yield
 
 
 @pytest.fixture(scope="session")

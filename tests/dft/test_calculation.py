@@ -226,7 +226,8 @@ def reference_case(shared_dir, calculation, name, label):
     return calc, run["results"]
 
 
-@pytest.mark.fast("si_diamond_pbe-ecut400*")
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(("name", "label", "limit_meV"), REFERENCES)
 def test_reference_energies_forces_and_bands(shared_dir, calculation, name, label, limit_meV):
     """GPAW 26.7.0, plane waves, the same data sets, cutoff and mesh (`full` runs)."""

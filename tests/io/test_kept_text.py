@@ -2,6 +2,8 @@
 
 import gc
 
+import pytest
+
 from eigenwerk.io import kept_text
 from eigenwerk.io.kept_text import KeptText
 
@@ -21,6 +23,7 @@ def test_text_is_made_once_and_again_in_another_context():
     assert kept.of(thing, 2, lambda: make("d")) == "d" and kept.of(thing, 1, lambda: make("never")) == "abc"
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_let_go_with_the_thing_and_has_a_limit(monkeypatch):
     gc.collect()  # what other tests have made
     monkeypatch.setattr(kept_text, "LIMIT", KeptText.held + 10)

@@ -15,7 +15,7 @@ def chosen(folder, nucleus, nmax, device, memory=141e9, solver=""):
     return choose_backend(found, case.solver, [MemoryShare(memory)])
 
 
-@pytest.mark.fast("10B-4-*", "6Li-4-cpu-csb", "6Li-6-*")
+@pytest.mark.fast("6Li-4-cpu-csb", "6Li-6-*")
 @pytest.mark.parametrize(
     ("nucleus", "nmax", "device", "wanted"),
     [

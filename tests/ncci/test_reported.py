@@ -23,6 +23,7 @@ def ncci(*words, code=0):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_one_valence_nucleon_runs(nuclei, tmp_path):
     """17O with USDB: the single-particle energies of the file."""
     text = ncci("run", nuclei / "f5_one_valence.toml", "-o", tmp_path / "out")

@@ -55,7 +55,8 @@ def test_helium_4_is_that_of_mfdn(cases, shared_dir):
     assert levels.values["quanta"][0] == pytest.approx([0.93374, 0.06626], abs=1e-5)
 
 
-@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 4])
 def test_lithium_6_is_that_of_mfdn(cases, shared_dir, size):
     reference = shared_dir / "reference" / "ncci"
     path = next(reference.glob(f"mfdn-results/runmfdn13-*Nmax0{size}-Mj1.0*"))
@@ -92,6 +93,7 @@ def test_oxygen_18_in_the_sd_shell_is_that_of_mfdn(cases, shared_dir):
     assert [levels.label(n) for n in range(8)] == ["0+", "2+", "4+", "2+", "0+", "3+", "4+", "2+"]
 
 
+@pytest.mark.slow
 def test_p_shell_nuclei_with_cohen_kurath(cases, shared_dir):
     path = str(shared_dir / "reference" / "ncci" / "valence" / "ckpot.snt")
     for nucleus, energies in {
@@ -312,6 +314,7 @@ def test_a_valence_nucleus_must_lie_outside_the_core(cases, shared_dir):
         run_case(cases(nucleus="18O", interaction=path, Nmax=2)[0])
 
 
+@pytest.mark.slow
 def test_an_h2_file_that_is_too_small_is_refused_with_the_nmax_that_fits(cases, shared_dir):
     path = str(shared_dir / "reference" / "ncci" / "h2-tbme" / "JISP16-tb-6-20.0.bin")
     keys = {"nucleus": "6Li", "interaction": path, "hw": 20}

@@ -90,6 +90,7 @@ def test_document_holds_the_same_numbers(two):
     assert document["grid"] == {"groups": 1, "band_ranks": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.fast("peers1")
 @pytest.mark.parametrize("peers", [(), [(1, 3000)]])
 def test_picture_is_drawn_with_and_without_pairs(entries, written, tmp_path, peers):

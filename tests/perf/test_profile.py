@@ -92,6 +92,7 @@ def test_picture_is_drawn_whatever_was_recorded(entries, written, tmp_path, devi
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.fast("1e-07")
 @pytest.mark.parametrize("scale", [1e-7, 1e5])
 def test_words_of_the_picture_stand_apart(entries, written, scale):

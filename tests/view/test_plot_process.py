@@ -15,6 +15,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.slow
 def test_same_picture_as_drawn_here(tmp_path):
     draw_convergence(tmp_path / "here.png", STEPS, "Si2: 8 µ", 1e-6)
     plotter = PlotProcess()
@@ -36,6 +37,7 @@ def test_process_that_dies_is_an_error_in_words(tmp_path, script):
         PlotProcess([sys.executable, "-c", script]).draw(tmp_path / "a.png", STEPS, "", 1e-6)
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_reason_is_told(tmp_path):
     script = "import sys; sys.modules['matplotlib'] = None; from eigenwerk.view.plot_process import main; main()"
     with pytest.raises(ImportError, match="matplotlib"):

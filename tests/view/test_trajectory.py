@@ -90,6 +90,7 @@ def made_up(ionic, **parameters):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_file_of_a_run_is_read_and_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     scf = StepRecord(1, "DAV", -8.0, -8.0, -8.0, 1e-3, 1e-3, 12, 1e-3)

@@ -34,7 +34,7 @@ from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroundState:
     """A state and what is derived from it.
 
@@ -53,6 +53,9 @@ class GroundState:
     pulay: float | None = None
     seconds: float | None = None
     projections: Projections | None = None
+
+    def __repr__(self) -> str:
+        return f"<ground state: {self.state!r}>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,7 @@ def test_a_job_that_does_not_fit_names_the_machine_that_does_and_exits_with_two(
     assert main(["plan", hafnia, "--gpus", str(smallest - 1), "--memory", "4GB"]) == 2
 
 
+@pytest.mark.slow
 def test_json_has_the_same(hafnia, capsys):
     assert main(["plan", hafnia, "--gpus", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

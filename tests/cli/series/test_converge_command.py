@@ -23,6 +23,7 @@ def test_cutoffs_and_widths_with_table_document_and_picture(folder, capsys, more
     assert {path.name for path in folder.iterdir()} == {"INCAR", "POSCAR", "KPOINTS", "o"}
 
 
+@pytest.mark.slow
 def test_a_series_that_is_too_short_is_exit_code_3(folder, capsys):
     assert main(["converge", str(folder), "--kpoints", "1:2:1", "--no-plot", "--json"]) == 3
     said = capsys.readouterr()

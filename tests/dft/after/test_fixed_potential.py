@@ -38,7 +38,7 @@ def calc(request, crystal, calculation):
     return calculation(crystal(request.param), **settings[request.param])
 
 
-@pytest.mark.fast("si_bent", "pairs")
+@pytest.mark.fast("si_bent")
 def test_bands_are_the_lowest_of_the_dense_matrix(calc):
     density = calc.starting_density()
     points = points_of(calc)

@@ -145,7 +145,7 @@ def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypat
     assert_same_images(real, complex_, *answers)
 
 
-@pytest.mark.fast("insulator, grid fits")
+@pytest.mark.slow
 def test_ground_state_is_that_with_complex_orbitals(pair):
     ours, theirs = (calc.run() for calc in pair)
     atoms = len(ours.state.system.basis.structure.symbols)

@@ -137,7 +137,7 @@ SHIFTED = 2e-5
 """Compensation charges at the points of another grid: hartree, of 3.6."""
 
 
-@pytest.mark.fast("rotations", "Gamma", "even q-points")
+@pytest.mark.fast("Gamma", "even q-points")
 @pytest.mark.parametrize("name", SAME)
 def test_real_orbitals_and_reduced_meshes_give_what_complex_ones_of_whole_meshes_give(name, exchanging):
     settings, reduced = SAME[name]

@@ -175,7 +175,6 @@ def apply_to_waves(world, parts, groups, occupied, bands, once, single, together
 
 
 @pytest.mark.fast(
-    "complex-2 2-True-True",
     "Gamma-3 1-False-False",
     "spins-2 1-False-True",
     "inversion-2 2-False-False",

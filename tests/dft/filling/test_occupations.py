@@ -211,6 +211,7 @@ def test_two_equal_channels_are_one_doubly_filled(smearing=SMEARINGS["fermi-dira
 # --- another code -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.fast("fd0.1")
 @pytest.mark.parametrize("kind", ["fd0.1", "mp1_0.2", "mp2_0.2", "gauss0.1"])
 def test_aluminium_agrees_with_gpaw(kind, shared_dir):

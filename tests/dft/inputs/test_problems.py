@@ -384,6 +384,7 @@ def test_a_folder_that_may_not_be_entered_is_not_an_empty_one(read, tmp_path, mo
     assert "permission denied" in found.problem["INCAR"] and "permission denied" in found.problem["POSCAR"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(HONOURED), st.sampled_from(NUMBERS)), max_size=6))
 def test_no_combination_of_values_gives_another_error_than_ours(read, pairs):

@@ -50,7 +50,7 @@ def test_vectors_are_near_the_exact_ones(pair):
     assert 1e-2 * error < float((here - exact).abs().max() / size) < 2 * error
 
 
-@pytest.mark.fast("Gamma, real-4", "any k-5", "edge of the zone, real-5")
+@pytest.mark.fast("any k-5", "edge of the zone, real-4")
 @pytest.mark.parametrize("count", [4, 5])
 def test_grid_gives_the_scalar_products_with_the_vectors(pair, count):
     """An odd number of real orbitals leaves half of the last grid empty."""

@@ -68,7 +68,7 @@ def test_atoms_are_those_of_the_new_cell_while_no_wave_crosses_the_cutoff(calc, 
         assert float((value - unchanged[name]).abs().max()) > 1e-9 * size
 
 
-@pytest.mark.fast("on the grid", "complex", "real at Gamma")
+@pytest.mark.fast("complex", "real at Gamma")
 def test_strain_derivatives_are_those_of_the_tables(calc, occupancy_sx):
     """Automatic differentiation beside finite differences of fixed plane waves, along a strain without symmetry."""
     strain_vv = torch.tensor(np.random.default_rng(5).normal(size=(3, 3)))

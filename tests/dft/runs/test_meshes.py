@@ -113,6 +113,7 @@ UNION = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.fast("tetrahedra")
 @pytest.mark.parametrize(("name", "mesh", "centred", "settings"), UNION.values(), ids=UNION)
 def test_energies_do_not_jump_where_operations_are_lost(calculation, name, mesh, centred, settings):
@@ -167,7 +168,7 @@ def taken(shared_dir, tmp_path, case, kpoints=None):
     return tmp_path
 
 
-@pytest.mark.fast("list")
+@pytest.mark.slow
 @pytest.mark.parametrize("kpoints", [None, "IBZKPT_of_the_mesh"], ids=["mesh", "list"])
 def test_reported_silicon_has_no_forces_and_no_shear(shared_dir, tmp_path, kpoints):
     found = run_folder(taken(shared_dir, tmp_path, "mesh_si_m444", kpoints))

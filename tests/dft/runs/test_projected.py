@@ -75,6 +75,7 @@ def test_charges_are_integrals_of_the_densities_of_states(mesh):
     assert document["columns"] == ["s", "p", "d", "f"] and len(document["electrons"]) == len(symbols)
 
 
+@pytest.mark.slow
 def test_points_of_weight_zero_stand_where_the_list_has_them(mesh, tmp_path):
     result = run(tmp_path, "LORBIT = 11\n", LIST)
     weight_sknaL = result.projections.weight_sknaL

@@ -151,6 +151,7 @@ def test_stress_is_the_same_in_the_result_in_files_and_for_readers(silicon):
     np.testing.assert_allclose(state["ionic_steps"]["stress_xvv"][0], state["results"]["stress_vv"], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_no_stress_with_isif_0(tmp_path):
     result = run_folder(make_folder(tmp_path / "run", ISIF=0, NELM=2))
     assert result.stress_vv is None and result.as_dict()["pressure_GPa"] is None
@@ -262,6 +263,7 @@ def test_files_of_two_saves_are_noticed(tmp_path):
     assert not any("not of one save" in note for note in run_folder(folder).notes)
 
 
+@pytest.mark.slow
 def test_an_edit_during_a_run_is_not_its_input(tmp_path):
     folder = make_folder(tmp_path / "x", NELM=2)
     texts = {name: (folder / name).read_text() for name in ("INCAR", "POSCAR", "KPOINTS")}
@@ -515,7 +517,6 @@ ALGOS = [
 ]  # fmt: skip
 
 
-@pytest.mark.fast("Fast-*", "Damped-*")
 @pytest.mark.parametrize(("algo", "names"), ALGOS)
 def test_algo_in_incar_gives_the_energy_and_the_names_in_oszicar(silicon, tmp_path, algo, names):
     """From INCAR to the answer: the energy of the default, and the solver of each step where VASP writes it."""

@@ -56,6 +56,7 @@ def test_forces_of_a_metal_by_corrected_tetrahedra_have_a_note(run):
     assert not any("variational" in note for note in run("ISMEAR = -4").notes)
 
 
+@pytest.mark.slow
 def test_tetrahedra_stand_in_vasprun_and_in_an_ibzkpt_that_serves_as_kpoints(run, tmp_path):
     result = run("ISMEAR = -5")
     points = ElementTree.parse(result.files["vasprun.xml"]).find("kpoints")

@@ -117,7 +117,7 @@ def by_davidson(request, ground):
 OTHERS = [word for word in SEQUENCES if word != "davidson"]
 
 
-@pytest.mark.fast("insulator-conjugate", "metal-davidson, rmm")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by_davidson", "solver"),
     covering(

@@ -42,7 +42,7 @@ def run_as_c(program, inputs):
     return [torch.tensor(output, dtype=torch.float64).T for output in found]
 
 
-@pytest.mark.fast("PS-2", "91-LIBXC-2", "PE-EXACT-2", "AM-1", "CA-2")
+@pytest.mark.fast("PS-2", "PE-EXACT-2", "CA-2")
 @pytest.mark.parametrize(("name", "spins"), covering(FUNCTIONALS, (2, 1), together=1))
 def test_a_recorded_functional_computes_the_same_at_other_points(name, spins):
     functional = find_functional(name)

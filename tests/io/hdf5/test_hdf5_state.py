@@ -69,6 +69,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(_NAMES, _VALUES, max_size=4))
 def test_any_nested_state_comes_back(state):

@@ -32,6 +32,7 @@ def sum_over_grid(data: PawDataset, f_g: np.ndarray) -> np.ndarray:
     return f_g @ (data.grid.r_g**2 * data.grid.dr_g)
 
 
+@pytest.mark.fast("LDA")
 @pytest.mark.parametrize("functional", ["PBE", "LDA"])
 def test_every_set_counts_its_electrons_and_has_dual_projectors(functional):
     entries = list_datasets(functional)

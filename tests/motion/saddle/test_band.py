@@ -49,7 +49,7 @@ def saddle():
     return report.energies.energy_x[1] - report.energies.energy_x[0]
 
 
-@pytest.mark.fast("False-diis*", "True-quick-min*")
+@pytest.mark.fast("False-diis*")
 @pytest.mark.parametrize(("method", "pace", "most"), [("diis", 1.0, 15), ("quick-min", 0.2, 60)])
 @pytest.mark.parametrize("climb", [True, False])
 def test_a_hop_has_the_barrier_of_its_symmetric_saddle_point(saddle, method, pace, most, climb):
@@ -96,6 +96,7 @@ def test_what_may_not_move_stays_to_the_last_bit():
     assert np.abs(band.image_xac[2][:5] - (first[:5] + last[:5]) / 2).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_points_that_do_not_converge_shorten_the_step_and_then_end_the_search():
     first, last = crystal_with_vacancy()
     band, surface = band_between(first, last), Pairwise()

@@ -33,6 +33,7 @@ def ncci_dir(shared_dir):
     return shared_dir / "reference" / "ncci"
 
 
+@pytest.mark.fast("JISP16-20")
 @pytest.mark.parametrize("hw", [10, 15, 20])
 @pytest.mark.parametrize("name", ["JISP16", "Daejeon16"])
 def test_tables_of_the_relative_motion_give_the_matrix_elements_of_mfdn(ncci_dir, name, hw):
@@ -43,6 +44,7 @@ def test_tables_of_the_relative_motion_give_the_matrix_elements_of_mfdn(ncci_dir
     assert largest_difference(interaction(source, space, hw), restrict(published, space)) < 6e-6
 
 
+@pytest.mark.slow
 def test_daejeon16_is_built_in(ncci_dir):
     published = two_body_from_h2(read_h2(ncci_dir / "h2-tbme" / "Daejeon16-tb-6-20.0.bin"))
     assert largest_difference(interaction("Daejeon16", space_of(4), 20.0), restrict(published, space_of(4))) < 6e-6
@@ -81,6 +83,7 @@ def test_deuteron_of_daejeon16(ncci_dir):
     assert (states[100:, 0] ** 2).sum() == pytest.approx(0.0200, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_table_at_20_mev_is_the_built_in_jisp16(ncci_dir):
     space = space_of(4)
     table = interaction(str(ncci_dir / "relative" / "Vrel_JISP16_bare_Jmax4.hw20"), space, 14.0)

@@ -103,6 +103,7 @@ CASES = {
 """Case, (M, states), (M that can tell, states)."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_one_m_cannot_tell_is_found_from_the_states_of_the_next(tmp_path, shared_dir, name):
     """M = 0 tells all moments and strengths, as a run with M = 1 does of the states that it has."""

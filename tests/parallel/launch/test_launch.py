@@ -133,7 +133,7 @@ def test_death_by_a_signal_counts_more_than_what_follows_from_it(start, tmp_path
     assert process.returncode == 128 + signal.SIGSEGV and "Rank 2" in err and "SIGSEGV" in err
 
 
-@pytest.mark.fast("each-2", "forks-15")
+@pytest.mark.fast("forks-15")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_reach_every_rank_and_the_parent_waits(start, tmp_path, number):
     process = start("""
@@ -177,6 +177,7 @@ def test_what_is_said_of_a_rank_that_a_signal_ended_is_true(start, tmp_path, sav
     assert process.returncode == 130 and ("nothing has been written" in err) == (not saved) and saved in err
 
 
+@pytest.mark.slow
 @pytest.mark.fast("forks")
 def test_third_interrupt_kills(start, tmp_path):
     process = start("""

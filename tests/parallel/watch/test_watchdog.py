@@ -300,6 +300,7 @@ def test_signal_before_the_first_step_ends_at_once(start):
 
 
 @pytest.mark.slow
+@pytest.mark.ci
 def test_a_suspended_rank_is_not_dead(start):
     ranks = start("step(1)\nPath(f'waiting.{rank}').touch()\nstep(2)\nstep(3)")
     ranks.processes[1].send_signal(signal.SIGSTOP)
@@ -398,14 +399,13 @@ def test_lost_machine_is_noticed(tmp_path):
     assert "Rank 0" in (tmp_path / "said.1").read_text()
 
 
-@pytest.mark.slow
 def test_ranks_stay_until_rank_0_has_written(start, tmp_path):
     """Starters kill all ranks as soon as the first one ends."""
     ranks = start("""
         def rescue():
             save()
             if rank == 0:
-                time.sleep(3)
+                time.sleep(0.7)
                 Path("written").touch()
             return "saved"
         watchdog.rescue = rescue

@@ -48,6 +48,7 @@ def test_in_words(runs, capsys):
     assert "25.0 %" in lines[5]
 
 
+@pytest.mark.slow
 def test_as_json_and_as_a_picture(runs, tmp_path, capsys):
     assert main(["perf", "schemes", *map(str, runs), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -43,6 +43,7 @@ def copied(seen, tmp_path):
     return shutil.copytree(seen[0], tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_every_part_of_a_run_is_there(seen):
     folder, result = seen
     found = Outline(report(RunFolder(folder)))
@@ -74,6 +75,7 @@ def test_the_same_run_makes_the_same_pictures(seen):
     assert first == second and len(first) > 12
 
 
+@pytest.mark.slow
 def test_a_run_that_did_not_converge_says_so_first_and_in_red(unconverged):
     text = report(RunFolder(unconverged[0]))
     assert re.search(r'class="status bad">\s*<p class="">NOT CONVERGED in 2 steps', text)

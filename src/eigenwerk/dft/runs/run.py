@@ -95,8 +95,7 @@ def run_inputs(
         watched = [folder.path, inputs.folder] if runtime.writes and not in_memory else []
         rules = StopRules(watched, until, inputs.motion is not None)
         with computing(runtime, inputs.parameters, threads):
-            latest = start.latest if isinstance(start, Continuation) else start
-            datasets = read_datasets(inputs, runtime, latest)
+            datasets = read_datasets(inputs, runtime, start.latest if isinstance(start, Continuation) else start)
             calculation = calculation_of(inputs, datasets, runtime)
             if isinstance(start, Continuation):
                 calculation = start.on_kept_waves(calculation)

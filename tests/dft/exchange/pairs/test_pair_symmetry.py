@@ -55,7 +55,7 @@ def test_pairs_once_give_what_all_pairs_give(name, exchanging, counted):
     torch.testing.assert_close(found, case.image, atol=1e-12 * float(case.image.abs().max()), rtol=0)
 
 
-@pytest.mark.fast("Gamma", "real by inversion*", "real in space, fractional")
+@pytest.mark.fast("Gamma", "real in space, fractional")
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives_of_pairs_once_are_those_of_all_pairs(name, exchanging, counted, monkeypatch):
     case = exchanging(**CASES[name])
@@ -77,6 +77,7 @@ def test_derivatives_of_pairs_once_are_those_of_all_pairs(name, exchanging, coun
         torch.testing.assert_close(found, wanted, atol=1e-11 * float(wanted.abs().max()), rtol=0)
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_more_than_rounding(exchanging, counted):
     case = exchanging(**CASES["Gamma"])
     before = torch.get_num_threads()

@@ -60,6 +60,7 @@ def same(one, other, atoms=2):
     assert one["barrier_eV"] == pytest.approx(other["barrier_eV"], abs=4e-8)
 
 
+@pytest.mark.slow
 def test_a_path_that_is_out_of_steps_says_so_and_has_a_barrier(done):
     folder, result = done
     assert not result.converged and not result.interrupted
@@ -74,6 +75,7 @@ def test_a_path_that_is_out_of_steps_says_so_and_has_a_barrier(done):
     )
 
 
+@pytest.mark.slow
 def test_each_image_has_the_files_of_a_run(done):
     folder, result = done
     for number, image in enumerate(result.images):
@@ -87,6 +89,7 @@ def test_each_image_has_the_files_of_a_run(done):
     np.testing.assert_array_equal(read_poscar(folder / "00" / "CONTCAR").scaled_ac, result.images[0].scaled_ac)
 
 
+@pytest.mark.slow
 def test_pymatgen_reads_energies_and_forces_along_the_path(done):
     folder, result = done
     found = NEBAnalysis.from_dir(str(folder))
@@ -142,6 +145,7 @@ def test_more_steps_are_allowed_afterwards(done, tmp_path):
     assert len(result.steps) == 4 and result.status.startswith("not at rest after 4 steps")
 
 
+@pytest.mark.slow
 def test_another_path_is_not_gone_on_with(done, tmp_path):
     folder = make_path(tmp_path / "other", PLACES[:2] + PLACES[3:], IMAGES=1)
     shutil.copy(done[0] / "neb.h5", folder)
@@ -149,6 +153,7 @@ def test_another_path_is_not_gone_on_with(done, tmp_path):
         run_path(read_inputs(folder), resume=True)
 
 
+@pytest.mark.slow
 def test_images_that_do_not_move_are_computed_once(still):
     folder, result = still
     assert result.converged and len(result.steps) == 1
@@ -179,6 +184,9 @@ def test_the_command_shows_steps_of_the_band_and_its_barrier(tmp_path):
     assert "nudged elastic band of 1 image between two end points" in ended.stdout
     assert "Barrier (free energies, the curve through the images)" in ended.stdout
     assert "Not at rest after 1 step" in ended.stdout and (folder / "neb.png").is_file()
+    document = json.loads((folder / "neb.json").read_text())
+    assert [row["folder"] for row in document["images"]] == ["00", "01", "02"] and document["barrier_eV"] > 0.1
+    assert len(Oszicar(folder / "01" / "OSZICAR").ionic_steps) == 1
 
 
 @pytest.mark.slow

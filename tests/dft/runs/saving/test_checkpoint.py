@@ -103,7 +103,7 @@ def steps_to_a_microelectronvolt(result):
     return next(step.step for step in result.steps if abs(step.free_energy - result.free_energy) < 1e-6)
 
 
-@pytest.mark.fast("density only", "moved atoms")
+@pytest.mark.fast("moved atoms")
 @pytest.mark.parametrize(
     "change",
     but_slow(tuple(CHANGES), "smaller cutoff", "finer density", "more bands", "other k-points", "strained cell"),
@@ -156,6 +156,7 @@ def test_polarised_state_serves_an_unpolarised_run(tmp_path):
     assert any("ISPIN was 2" in note for note in again.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.fast("2")
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_a_polarised_run_goes_on_from_any_of_its_first_steps(tmp_path, step):

@@ -104,7 +104,7 @@ CHANGED = {
 }  # fmt: skip
 
 
-@pytest.mark.fast("cutoff", "spins", "functional", "ismear")
+@pytest.mark.fast("cutoff", "spins")
 @pytest.mark.parametrize("name", CHANGED)
 def test_memory_is_left_where_the_answer_to_a_density_is_another_one(crystal, calculation, name):
     state = calculation(crystal("al_pair"), **METAL, max_steps=2).run().state

@@ -240,6 +240,7 @@ def test_bad_flags_are_errors():
         parse_poscar(text)
 
 
+@pytest.mark.slow
 @STEADY
 @given(st.text())
 def test_no_text_gives_another_error_than_ours(text):
