@@ -28,8 +28,6 @@ LONG_FILES: dict[str, int] = {
 LONG_FUNCTIONS: dict[str, int] = {}
 
 MANY_IMPORTS: dict[str, int] = {
-    "eigenwerk.dft.calculation": 26,
-    "eigenwerk.dft.runs.motion.ionic_loop": 27,
     "eigenwerk.dft.runs.saving.saving": 28,
 }
 
