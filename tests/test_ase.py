@@ -172,6 +172,22 @@ def test_other_atoms_begin_afresh_and_settings_can_be_changed():
     assert other.get_potential_energy() != pytest.approx(before.energy_eV, abs=0.1)
 
 
+def test_levels_are_there_by_the_names_of_ase_and_moments_only_with_spin():
+    atoms = silicon(bands="G X")
+    atoms.get_potential_energy()
+    calc, result = atoms.calc, atoms.calc.result
+    assert calc.get_fermi_level() == result.fermi_level_eV and calc.get_number_of_spins() == 1
+    np.testing.assert_array_equal(calc.get_ibz_k_points(), result.kpoints)
+    np.testing.assert_array_equal(calc.get_k_point_weights(), result.weights)
+    np.testing.assert_array_equal(calc.get_eigenvalues(kpt=1, spin=0), result.eigenvalues_eV[0, 1])
+    np.testing.assert_array_equal(calc.get_occupation_numbers(), result.occupations[0, 0])
+    assert calc.get_number_of_bands() == result.eigenvalues_eV.shape[2] and not calc.get_spin_polarized()
+    assert calc.band_structure().path.path == "GX" and atoms.get_magnetic_moment() == 0
+    with pytest.raises(PropertyNotImplementedError, match="moments need ispin=2"):
+        atoms.get_magnetic_moments()
+    assert calc.result is result  # nothing was computed once more
+
+
 @pytest.mark.slow
 def test_stress_that_is_not_wanted_is_not_there():
     atoms = silicon(isif=0)

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from covering import but_slow
 from eigenwerk.figure_layout import legend_above, numbers, ready
 from eigenwerk.io.vasp.input.poscar import parse_poscar
-from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.io.vasp.vasprun_reader import ReadStep
+from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.limits import level_plot
 from eigenwerk.view.bands_plot import bands_figure
@@ -98,13 +97,15 @@ def path_document(images, scale=1.0):
     return {"images": rows}
 
 
+SCF = StepRecord(1, "DAV", 0.0, 0.0, 0.0, 0.0, 0.0, 1, 0.0)
+
+
 def ionic_steps(count, scale=1.0, moving=False):
     return [
-        ReadStep(
-            np.eye(3) * (4 + 0.01 * i), np.zeros((1, 3)), np.zeros(1), np.zeros(1), np.zeros(1),
-            {"e_fr_energy": -1234.5 + scale * 0.7**i}
-            | ({"kinetic": 0.1 * scale, "total": -1000 + 1e-6 * scale * i} if moving else {}),
-            {}, np.full((1, 3), scale * 0.5**i), np.eye(3) * scale * (i - 3.0), {},
+        IonicStep(
+            np.eye(3) * (4 + 0.01 * i), np.zeros((1, 3)), (SCF,), -1234.5 + scale * 0.7**i, 0.0, 0.0, True, {},
+            forces_av=np.full((1, 3), scale * 0.5**i), stress_vv=np.eye(3) * scale * (i - 3.0),
+            **({"kinetic": 0.1 * scale, "conserved": -1000 + 1e-6 * scale * i} if moving else {}),
         )
         for i in range(count)
     ]  # fmt: skip

@@ -16,16 +16,14 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 85932
-MOST_FILES = 723
-MOST_TRACKED = 1537
+MOST_LINES = 87659
+MOST_FILES = 736
+MOST_TRACKED = 1561
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {}
 
-LONG_FUNCTIONS: dict[str, int] = {
-    "eigenwerk.dft.runs.run:run_inputs": 66,
-}
+LONG_FUNCTIONS: dict[str, int] = {}
 
 MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.dft.calculation": 26,

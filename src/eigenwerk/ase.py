@@ -15,19 +15,17 @@ import warnings
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
-
+from eigenwerk.dft.runs.api.as_ase import bands_in_ase, found_in_ase, levels_in_ase
 from eigenwerk.dft.runs.api.keywords import Settings
 from eigenwerk.dft.runs.api.result import Result
 from eigenwerk.dft.runs.api.run import InputWarning, solve
 from eigenwerk.dft.runs.motion.continuation import Continuation
 from eigenwerk.errors import InputError
-from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
 try:
     from ase import Atoms
-    from ase.calculators.calculator import Calculator, SCFError, all_changes
-    from ase.stress import full_3x3_to_voigt_6_stress
+    from ase.calculators.abc import GetOutputsMixin
+    from ase.calculators.calculator import Calculator, PropertyNotImplementedError, SCFError, all_changes
 except ModuleNotFoundError as error:
     if error.name != "ase":
         raise
@@ -45,16 +43,16 @@ MESH_CHANGES = "the mesh changes"
 """What a calculator says once, whatever the meshes are."""
 
 
-class Eigenwerk(Calculator):
-    """Energy, forces, stress and moments of ASE's Atoms, by the settings of `dft.run`.
+class Eigenwerk(GetOutputsMixin, Calculator):
+    """Energy, forces, stress, moments and levels of ASE's Atoms, by the settings of `dft.run`.
 
     Densities and orbitals of the structures before predict where the next one of the same atoms begins; keep=False
     begins each from atoms.  fixed_basis: plane waves, grids and k-points of the first structure serve all others of the
     same atoms, whatever their cells, until settings change: then the stress is the derivative of the energy from cell
     to cell, which line searches need; else each cell has its own to the cutoff.
 
-    kpts, gamma, device, threads, folder: as of `dft.run`.  `result` is the last `Result`: gap, eigenvalues and all that
-    ASE has no word for.
+    kpts, gamma, bands, device, threads, folder: as of `dft.run`.  `result` is the last `Result`: gap, density of states
+    and all that ASE has no word for.  Moments are there where there is spin.
 
     Constraints of the atoms are ASE's to keep; with a folder they stand in its POSCAR as far as that can say them.
     What is doubtful about a structure is a warning, once for each calculator.
@@ -72,6 +70,7 @@ class Eigenwerk(Calculator):
         *,
         kpts: Any = None,
         gamma: bool = True,
+        bands: str | None = None,
         device: str = "auto",
         threads: int | None = None,
         folder: str | Path | None = None,
@@ -81,7 +80,7 @@ class Eigenwerk(Calculator):
         **settings: Unpack[Settings],
     ):
         self.result: Result | None = None
-        self.where: dict[str, Any] = {"device": device, "threads": threads, "folder": folder}
+        self.where: dict[str, Any] = {"bands": bands, "device": device, "threads": threads, "folder": folder}
         self.keep, self.fixed_basis = keep, fixed_basis
         self._continuation: Continuation | None = None
         self._said: set[str] = set()
@@ -122,7 +121,27 @@ class Eigenwerk(Calculator):
         if self.keep and result.state is not None:
             continuation.add(result.state)
             self._continuation = continuation
-        self.results = _properties(result)
+        record = result.run.record
+        self.results = {"magmom": 0.0} | found_in_ase(record.last) | levels_in_ase(record)
+
+    def get_property(self, name: str, atoms: Atoms | None = None, allow_calculation: bool = True) -> Any:
+        """As ASE has it; what this structure does not have by these settings is not computed once more to find that."""
+        here = self.atoms if atoms is None else atoms
+        known = self.results and name not in self.results and not self.check_state(here)
+        if known and allow_calculation:
+            raise PropertyNotImplementedError(
+                f"{name}: not with these settings (moments need ispin=2 or magmom, stress isif=2)"
+            )
+        return None if known else super().get_property(name, atoms, allow_calculation)
+
+    def _outputmixin_get_results(self) -> dict[str, Any]:
+        return self.results
+
+    def band_structure(self) -> Any:
+        """ASE's bands: along the path that `bands` asked for, else of the k-points of the calculation."""
+        if self.result is None or self.result.run.bands is None:
+            return super().band_structure()
+        return bands_in_ase(self.result.run.bands, self.result.run.record.last.lattice_cv)
 
     def _mesh_words(self, symbols: tuple[str, ...], result: Result) -> list[str]:
         """Once a warning where the mesh of a spacing is another than that of the structure before."""
@@ -161,15 +180,3 @@ def _require_still(settings: dict[str, Any]) -> None:
             "the places that it knows. Move them by ASE (BFGS, FrechetCellFilter, VelocityVerlet, Vibrations), or call "
             "dft.run(atoms, nsw=...), whose result has the way of the atoms."
         )
-
-
-def _properties(result: Result) -> dict[str, Any]:
-    """In ASE's units: eV, Å, Bohr magnetons; stress in eV/Å³ as xx yy zz yz xz xy."""
-    moments = np.zeros(len(result.symbols)) if result.moments_muB is None else result.moments_muB
-    found = {
-        "energy": result.energy_eV, "free_energy": result.free_energy_eV, "forces": result.forces_eV_per_A,
-        "magmom": result.moment_muB or 0.0, "magmoms": moments,
-    }  # fmt: skip
-    if result.stress_GPa is not None:
-        found["stress"] = full_3x3_to_voigt_6_stress(result.stress_GPa / EV_PER_ANGSTROM3_GPA)
-    return found

@@ -11,14 +11,15 @@ import pytest
 
 from eigenwerk.cli.main import main
 from eigenwerk.cli.run import seconds_of
-from eigenwerk.cli.running import computing
-from eigenwerk.cli.running.computing import available_threads, long_step_words
+from eigenwerk.cli.running.computing import long_step_words
 from eigenwerk.cli.running.ending import jsonable
 from eigenwerk.cli.running.text import heading, threads_row
 from eigenwerk.cli.running.view import RunView
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.plan import useful
 from eigenwerk.io.hdf5.hdf5_state import read_state
 from eigenwerk.io.vasp.elements import formula
+from eigenwerk.parallel.launch.environment import available_threads
 from running import WRITTEN
 from warm_start import PIPE, WarmProcess
 from when_used import when_used
@@ -500,11 +501,11 @@ def test_json_has_no_infinities():
 
 def test_threads_are_those_asked_for_or_as_many_as_the_cell_can_use(monkeypatch, folder):
     inputs = read_inputs(folder())
-    monkeypatch.setattr(computing, "available_threads", lambda: 64)
+    monkeypatch.setattr(useful, "available_threads", lambda: 64)
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
-    assert computing.threads_for(inputs) == 64
+    assert useful.threads_of_run(inputs.size) == 64
     monkeypatch.delenv("OMP_NUM_THREADS")
-    assert computing.threads_for(inputs) == 2
+    assert useful.threads_of_run(inputs.size) == 2
 
 
 def test_the_row_about_threads_says_why_cores_are_left_alone():

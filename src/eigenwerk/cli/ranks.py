@@ -17,7 +17,7 @@ from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.plan.machine import gpu, processor
 from eigenwerk.dft.plan.plan import choose_layout
-from eigenwerk.dft.plan.useful_gpus import SECONDS_TO_MEET, likely_steps, useful_gpus
+from eigenwerk.dft.plan.useful import SECONDS_TO_MEET, likely_steps, useful_gpus
 from eigenwerk.dft.settings.motion_kind import DYNAMICS, RELAXATION
 from eigenwerk.errors import InputError
 from eigenwerk.io.run_stamp import new_run, stamp_of

@@ -38,7 +38,7 @@ ASYMMETRY = 1e-3
 """Bohr by which atoms that move may miss the places that operations give them: rounding leaves a millionth of it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroundState:
     """A state and what is derived from it.
 
@@ -57,6 +57,9 @@ class GroundState:
     pulay: float | None = None
     seconds: float | None = None
     projections: Projections | None = None
+
+    def __repr__(self) -> str:
+        return f"<ground state: {self.state!r}>"
 
 
 @dataclass(frozen=True, eq=False)

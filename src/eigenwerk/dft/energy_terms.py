@@ -10,14 +10,15 @@ from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.dispersion import Dispersion
 from eigenwerk.dft.terms.hartree import Hartree
 from eigenwerk.dft.terms.hubbard import Hubbard
+from eigenwerk.dft.terms.non_local import NonLocalTerm
 from eigenwerk.dft.terms.one_centre import OneCentre
 from eigenwerk.dft.terms.term import Scene, Term
 from eigenwerk.dft.terms.xc import ExchangeCorrelation
 from eigenwerk.dft.terms.zero_potential import ZeroPotential
 
 TERMS: tuple[type[Term], ...] = (
-    OneCentre, Hartree, ZeroPotential, ExchangeCorrelation, Dipole, Hubbard, OneCentreExchange, ExactExchange,
-    Dispersion,
+    OneCentre, Hartree, ZeroPotential, ExchangeCorrelation, NonLocalTerm, Dipole, Hubbard, OneCentreExchange,
+    ExactExchange, Dispersion,
 )  # fmt: skip
 """In the order in which they are summed."""
 

@@ -1,11 +1,13 @@
 """What a calculation stands on: plane waves and PAW tables, as parameters ask for them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from eigenwerk.dft.basis.grids import GridSizes, wave_limits
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.non_local.atom import atomic_non_local
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
@@ -31,11 +33,19 @@ def atoms_of(given: Parameters, basis: PlaneWaveBasis, datasets: Mapping[str, Pa
     """PAW tables on plane waves, with projectors for the wave grid if they are to be used in real space."""
     structure, accuracy, filtered = basis.structure, given.real_space, None
     with basis.runtime.trace.span("data sets"):
-        # energies of hybrids count from the atoms of the functional that they are made of
-        functional = find_functional(given.functional)
         data = {symbol: datasets[symbol] for symbol in structure.species}
-        setups = {symbol: make_setup(one, reference_energy(one, functional)) for symbol, one in data.items()}
+        setups = {symbol: make_setup(one, _reference(one, given)) for symbol, one in data.items()}
         if accuracy:
             limits = wave_limits(structure, basis.grids, given.cutoff)
             filtered = {symbol: filtered_projectors(one, limits, accuracy[symbol]) for symbol, one in data.items()}
         return PawAtoms(basis, setups, filtered)
+
+
+def _reference(data: PawDataset, given: Parameters) -> float:
+    """Energy of the atom from which energies count: of hybrids that of the functional that they are made of."""
+    if given.non_local is None:
+        return reference_energy(data, find_functional(given.functional))
+    whole = {"fraction": 0.0, "screening": 0.0, "gradient_exchange": 1.0, "local_exchange": 1.0}
+    shares = given.hybrid and replace(given.hybrid, **whole)
+    functional = find_functional(given.functional, shares)
+    return reference_energy(data, functional) + atomic_non_local(data, given.non_local)

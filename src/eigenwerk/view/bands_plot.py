@@ -45,10 +45,7 @@ def bands_figure(
         axes = figure.subplots()
     else:
         axes, beside = figure.subplots(1, 2, sharey=True, width_ratios=(2.3, 1))
-    low, high = _draw(axes, bands) if window is None else (_draw(axes, bands), window)[1]
-    axes.set_ylim(low, high)
-    plain_axes(axes, f"{title}{_about(bands)}", "y")
-    axes.tick_params(axis="x", length=0)
+    low, high = plot_bands(axes, bands, title, window)
     if dos is not None:
         draw_dos(beside, dos, bands["zero_eV"], (low, high), upright=True)
         beside.axhline(0.0, color=QUIET, linewidth=0.9, linestyle=":")
@@ -56,6 +53,17 @@ def bands_figure(
         beside.annotate(about_dos, (1.04, 0.0), xycoords="axes fraction", fontsize=8, color=QUIET)
         plain_axes(beside, "", "y")
     return figure
+
+
+def plot_bands(
+    axes: Any, bands: Mapping[str, Any], title: str, window: tuple[float, float] | None = None
+) -> tuple[float, float]:
+    """Into given axes; the energies that are shown, from the zero."""
+    worth = _draw(axes, bands)
+    axes.set_ylim(*(window or worth))
+    plain_axes(axes, f"{title}{_about(bands)}", "y")
+    axes.tick_params(axis="x", length=0)
+    return window or worth
 
 
 def zero_words(bands: Mapping[str, Any]) -> str:

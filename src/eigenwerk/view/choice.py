@@ -1,14 +1,13 @@
 """The one table of pictures: what each is called, what it is made of, and how it is drawn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
 from typing import TYPE_CHECKING
 
 from eigenwerk.errors import InputError
 from eigenwerk.view.bands_plot import bands_figure
 from eigenwerk.view.convergence_plot import convergence_figure
-from eigenwerk.view.dos_plot import DosCurves, broadened, dos_curves, dos_figure
+from eigenwerk.view.dos_plot import DosCurves, broadened, dos_curves, dos_figure, own_broadening
 from eigenwerk.view.field_plot import field_figure
 from eigenwerk.view.fields import atom_plane, best_axis, is_field, lattice_plane, read_fields
 from eigenwerk.view.folder import BANDS, CONVERGE, EOS, NEB, RunFolder
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRAJECTORY_FILE = "trajectory.h5"
-
-SMOOTH = 0.15
-"""Levels of a mesh are spread to this width (eV) at least, because the mesh is not dense enough to be looked at."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,7 @@ def _no_trajectory(folder: RunFolder, options: Options) -> str:
         return f"there is no {TRAJECTORY_FILE}"
     if reason := _no_ionic(folder, options):
         return reason
-    return "" if any("kinetic" in step.energy for step in folder.vasprun.steps) else "the run is no dynamics"
+    return "" if any(step.kinetic is not None for step in folder.vasprun.steps) else "the run is no dynamics"
 
 
 def _no_path(folder: RunFolder, options: Options) -> str:
@@ -124,19 +120,10 @@ def curves_of(folder: RunFolder, options: Options) -> tuple[DosCurves, str]:
     """Densities of states as they are to be drawn, and words about their broadening, or none."""
     found = folder.vasprun
     assert found.dos is not None
-    width = _own_broadening(found.parameters) if options.broaden is None else options.broaden
-    curves = dos_curves(found.dos, found.columns, found.symbols, options.parts, options.atoms, folder.moment_a)
+    width = own_broadening(found.parameters) if options.broaden is None else options.broaden
+    curves = dos_curves(found.dos, found.symbols, options.parts, options.atoms, folder.moment_a)
     spread = broadened(curves, width)
     return spread, "" if spread is curves else f"Gaussian broadening {width:.2g} eV"
-
-
-def _own_broadening(tags: Mapping[str, str]) -> float:
-    """What is missing to SMOOTH; nothing with tetrahedra."""
-    try:
-        method, width = int(tags["ISMEAR"]), float(tags["SIGMA"])
-    except (KeyError, ValueError):
-        return 0.0
-    return sqrt(max(SMOOTH**2 - width**2, 0.0)) if method >= -3 else 0.0
 
 
 def _bands(folder: RunFolder, options: Options) -> "Figure":

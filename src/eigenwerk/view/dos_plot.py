@@ -1,8 +1,9 @@
 """A picture of densities of states, total and of groups of atoms and orbitals; both spins as mirror images."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,9 @@ MAGNETIC = 0.1
 
 LINES = ("-", "--", "-.", ":")
 
+SMOOTH = 0.15
+"""Levels of a mesh are spread to this width (eV) at least, because the mesh is not dense enough to be looked at."""
+
 
 @dataclass(frozen=True, eq=False)
 class DosCurves:
@@ -46,8 +50,8 @@ class DosCurves:
 
 
 def dos_curves(
-    dos: DensityOfStates, columns: Sequence[str], symbols: Sequence[str], parts: str = "l",
-    atoms: Sequence[int] | None = None, moment_a: np.ndarray | None = None,
+    dos: DensityOfStates, symbols: Sequence[str], parts: str = "l", atoms: Sequence[int] | None = None,
+    moment_a: np.ndarray | None = None,
 ) -> DosCurves:  # fmt: skip
     """Curves of a density of states, whose values belong to the intervals before their energies.
 
@@ -63,7 +67,7 @@ def dos_curves(
     elements = _element_names(symbols, moment_a)
     group: dict[str, np.ndarray] = {}
     for a in chosen:
-        for column, name in enumerate(columns):
+        for column, name in enumerate(dos.columns):
             element = f"{symbols[a - 1]} {a}" if parts == "atom" else elements[a - 1]
             orbital = {"element": "", "atom": "", "l": f" {_letter(name)}"}.get(parts, f" {name}")
             value_sx = dos.partial_sxaL[:, :, a - 1, column]
@@ -88,6 +92,15 @@ def broadened(curves: DosCurves, width: float) -> DosCurves:
 
     part = {name: spread(value_sx) for name, value_sx in curves.part.items()}
     return DosCurves(curves.energy_x, spread(curves.total_sx), part)
+
+
+def own_broadening(tags: Mapping[str, str]) -> float:
+    """What is missing to SMOOTH; nothing with tetrahedra."""
+    try:
+        method, width = int(tags["ISMEAR"]), float(tags["SIGMA"])
+    except (KeyError, ValueError):
+        return 0.0
+    return sqrt(max(SMOOTH**2 - width**2, 0.0)) if method >= -3 else 0.0
 
 
 def _letter(column: str) -> str:
@@ -130,7 +143,14 @@ def dos_figure(
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.4, 4.6), dpi=130, layout="constrained")
-    axes = figure.subplots()
+    plot_dos(figure.subplots(), curves, zero, zero_words, title, window)
+    return figure
+
+
+def plot_dos(
+    axes: Any, curves: DosCurves, zero: float, zero_words: str, title: str, window: tuple[float, float] | None = None
+) -> None:
+    """The same into given axes."""
     energy_x = curves.energy_x - zero
     there_x = energy_x[(curves.total_sx.max(axis=0) > 1e-3 * curves.total_sx.max()) & (energy_x > -BELOW)]
     low, high = window or (max(-BELOW, there_x.min(initial=0.0) - 0.5), min(ABOVE, energy_x[-1]))
@@ -139,7 +159,6 @@ def dos_figure(
     axes.set_xlim(low, high)
     axes.set_xlabel(f"energy from the {zero_words} (eV)", fontsize=10)
     plain_axes(axes, title, "")
-    return figure
 
 
 def draw_dos(

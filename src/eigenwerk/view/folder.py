@@ -161,11 +161,10 @@ class RunFolder:
         two = found.run_report is not None and "Fermi levels" in dict(found.run_report.found)
         return fermi, "higher of two Fermi levels" if two else "Fermi level"
 
-    @cached_property
+    @property
     def moment_a(self) -> np.ndarray | None:
         """Moments of the atoms, Bohr magnetons, if known."""
-        words = self.vasprun.last.own.get("magnetization_per_atom", "").split()
-        return np.array(words, dtype=float) if len(words) == len(self.vasprun.symbols) else None
+        return self.vasprun.last.moment_a
 
     @property
     def stamp(self) -> RunStamp | None:
@@ -198,14 +197,7 @@ class RunFolder:
                 return _steps(history)
             except (LookupError, TypeError, ValueError) as error:
                 raise InputError(f"{state}: its /history is not as it should be ({error}). Run it again.") from error
-        free_x = self.vasprun.last.free_x
-        change_x = np.diff(free_x, prepend=0.0)
-        return [
-            StepRecord(number, "", float(free), np.nan, float(zero), float(change), np.nan, 0, np.nan, seconds=float(s))
-            for number, (free, zero, change, s) in enumerate(
-                zip(free_x, self.vasprun.last.zero_x, change_x, self.vasprun.last.seconds_x, strict=True), start=1
-            )
-        ]
+        return list(self.vasprun.last.steps)
 
 
 def _steps(history: dict[str, Any]) -> list[StepRecord]:

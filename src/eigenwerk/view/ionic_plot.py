@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenwerk.io.vasp.vasprun_reader import ReadStep
+from eigenwerk.io.vasp.output.record import IonicStep, largest_norm
 from eigenwerk.perf.pictures import BLUE, DARK, QUIET, RUST, plain_axes, whole_numbers
 from eigenwerk.units import BOLTZMANN_EV_KELVIN
 
@@ -17,7 +17,7 @@ FALLS = 10.0
 
 
 def ionic_figure(
-    steps: Sequence[ReadStep], title: str, force_limit: float | None = None, freedom: int | None = None
+    steps: Sequence[IonicStep], title: str, force_limit: float | None = None, freedom: int | None = None
 ) -> "Figure":
     """A panel for each quantity that is known.
 
@@ -29,18 +29,18 @@ def ionic_figure(
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     number = np.arange(1, len(steps) + 1)
-    panels = [("free energy\n(eV, from the lowest)", _from_lowest([step.energy.get("e_fr_energy") for step in steps]))]
-    kinetic = _column([step.energy.get("kinetic") for step in steps])
+    panels = [("free energy\n(eV, from the lowest)", _from_lowest([step.free_energy for step in steps]))]
+    kinetic = _column([step.kinetic for step in steps])
     moving = bool(np.nansum(kinetic) > 0)
     if moving:
-        total = _column([step.energy.get("total") for step in steps])
+        total = _column([step.conserved for step in steps])
         if not np.isnan(total).all():
             panels.append(("conserved energy\n(eV, from its mean)", total - np.nanmean(total)))
-        said = _column([float(step.own["temperature"]) if "temperature" in step.own else None for step in steps])
+        said = _column([step.temperature for step in steps])
         counted = 2 * kinetic / (freedom * BOLTZMANN_EV_KELVIN) if freedom else np.full(len(steps), np.nan)
         panels.append(("temperature (K)", np.where(np.isnan(said), counted, said)))
     else:
-        panels.append(("largest force\n(eV/Å)", _column([step.largest_force for step in steps])))
+        panels.append(("largest force\n(eV/Å)", _column([force_of(step) for step in steps])))
     panels.append(("pressure (GPa)", _column([None if step.stress_vv is None else pressure(step) for step in steps])))
     volume = np.array([abs(np.linalg.det(step.lattice_cv)) for step in steps])
     if np.ptp(volume) > 1e-6 * volume[0]:
@@ -65,7 +65,12 @@ def ionic_figure(
     return figure
 
 
-def pressure(step: ReadStep) -> float:
+def force_of(step: IonicStep) -> float | None:
+    """The largest on an atom, eV/Å, whether that may move or not."""
+    return None if step.forces_av is None else largest_norm(step.forces_av)
+
+
+def pressure(step: IonicStep) -> float:
     """Of the cell on what surrounds it, GPa; positive where it wants to expand."""
     assert step.stress_vv is not None
     return float(np.trace(step.stress_vv)) / 30

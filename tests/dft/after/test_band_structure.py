@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from eigenwerk.dft.after.band_structure import band_structure, filled_bands_of
+from eigenwerk.dft.after.band_structure import BandStructure, band_structure, filled_bands_of
 from eigenwerk.dft.after.effective_mass import HALF_SQUARE
 from eigenwerk.dft.crystal.k_path import PathLine, path_kpoints
 from eigenwerk.dft.crystal.structure import Structure
@@ -52,7 +52,8 @@ def test_gap_masses_and_places_of_parabolas(points):
     assert masses[("hole", 1, "X")] == pytest.approx(0.2, rel=1e-6)
     assert [masses[("hole", 2, end)] for end in "XR"] == pytest.approx([0.5, 0.5], rel=1e-6)
     assert masses[("electron", 3, "G-X")] == pytest.approx(0.9, rel=1e-6)
-    json.dumps(bands.as_dict(), allow_nan=False)
+    again = BandStructure.of_dict(json.loads(json.dumps(bands.as_dict(), allow_nan=False)))
+    assert again.as_dict() == bands.as_dict() and again.gap == bands.gap and again.masses == bands.masses
 
 
 def test_mass_of_a_band_that_is_no_parabola_has_an_error(points):

@@ -9,7 +9,7 @@ import torch
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.density.density import density_of, superposed_atoms
 from eigenwerk.dft.density.fields import ALWAYS, WAVES, Fields
-from eigenwerk.dft.density.kind import Orbitals
+from eigenwerk.dft.density.kind import FilledOrbitals
 from eigenwerk.dft.density.tau import Tau
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals
@@ -60,7 +60,7 @@ def test_it_is_that_of_the_laplacian_but_for_a_divergence(calculation, crystal, 
     whole = float((filling_skn * square_skn).sum())
     assert float(basis.volume * tau_sg[:, 0].real.sum()) == pytest.approx(whole, rel=1e-12)
     # the squares of ψ + T ψ and of ψ - T ψ differ by 4 Re ψ* T ψ
-    orbitals = Orbitals.of(calc.atoms, coeff_sknG, filling_skn)
+    orbitals = FilledOrbitals.of(calc.atoms, coeff_sknG, filling_skn)
     image_sknG = coeff_sknG * basis.kinetic_kG[None, :, None]
     both = [
         density_of(replace(orbitals, coeff_sknG=coeff_sknG + sign * image_sknG), (DENSITY,)).density_sg
@@ -102,7 +102,7 @@ def test_strain_turns_gradients(calculation, crystal, name):
     calc = made(calculation, crystal, name)
     basis, (coeff_sknG, filling_skn) = calc.basis, orbitals_of(calc)
     v_sg = some_field(basis, basis.spin.components)
-    orbitals = Orbitals.of(calc.atoms, coeff_sknG, filling_skn)
+    orbitals = FilledOrbitals.of(calc.atoms, coeff_sknG, filling_skn)
     found_vv = TAU_KIND.strained(orbitals, v_sg)
     lattice_cv = basis.structure.lattice_cv
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from eigenwerk.dft.filling.default_bands import BandDemand, default_bands, thermal_bands
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.settings.default_bands import BandDemand, default_bands, thermal_bands
 from eigenwerk.units import HARTREE_EV
 
 SILICON = "Si2\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.crystal.symmetry import find_symmetry
+from eigenwerk.dft.filling.default_bands import BandDemand, default_bands, fewest_bands
 from eigenwerk.dft.inputs.fitting_files import occupancy_count
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.settings.default_bands import BandDemand, default_bands, fewest_bands
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.output.volumetric import write_fields

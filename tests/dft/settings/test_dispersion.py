@@ -155,11 +155,13 @@ def test_tags_that_take_no_part_are_told(read):
 
 
 @needs_libraries
-def test_twice_counted_dispersion_is_a_warning(read):
-    """Where non-local correlation is available; the method of both is named."""
-    inputs = read("IVDW = 12\nLUSE_VDW = T\nAGGAC = 0\nGGA = RE")
-    if not any("non-local correlation" in str(problem) and problem.tag == "LUSE_VDW" for problem in inputs.errors):
-        assert "D3(BJ) is added to the non-local correlation of LUSE_VDW" in said(inputs)
+def test_twice_counted_dispersion_is_a_warning_that_names_both(read):
+    inputs = read("IVDW = 12\nLUSE_VDW = T\nIVDW_NL = 2\nBPARAM = 10")
+    assert not inputs.errors and inputs.parameters.dispersion.functional == "pbe"
+    warnings = [str(problem) for problem in inputs.problems if problem.severity == "warning"]
+    assert any("counted twice, by D3(BJ) and by the non-local correlation of PBE" in words for words in warnings)
+    named = said(read("LVDW = T\nVDW_S6 = 1\nLUSE_VDW = T\nAGGAC = 0\nGGA = RE"))
+    assert "LVDW = T: dispersion is counted twice, by D2 and by the non-local correlation of vdW-DF (LUSE_VDW)" in named
 
 
 @needs_libraries
@@ -170,3 +172,28 @@ def test_values_in_force_say_whence(read):
         "VDW_S6": "of pbe", "VDW_S8": "INCAR line 4", "VDW_S9": "default", "VDW_A1": "of pbe", "VDW_A2": "of pbe",
         "VDW_RADIUS": "default", "VDW_CNRADIUS": "default",
     }  # fmt: skip
+
+
+GRAPHITE = ((2.46, 6.7), ["C"] * 4, [[0, 0, 0.25], [1 / 3, 2 / 3, 0.25], [0, 0, 0.75], [2 / 3, 1 / 3, 0.75]])
+METHOD_OF_SET = {"dftd2": D2, "dftd3": D3_ZERO, "dftd3-bj": D3_BJ, "dftd4": D4}
+
+
+@needs_libraries
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "kind"), [
+    ("MPRelaxSet", "dftd2"), ("MPRelaxSet", "dftd3"), ("MPRelaxSet", "dftd3-bj"), ("MPRelaxSet", "dftd4"),
+    ("MPStaticSet", "dftd3-bj"), ("MPHSERelaxSet", "dftd3"), ("MPHSERelaxSet", "dftd3-bj"), ("MPHSERelaxSet", "dftd4"),
+    ("MITRelaxSet", "dftd2"), ("MPMetalRelaxSet", "dftd3-bj"), ("MatPESStaticSet", "dftd4"), ("MVLSlabSet", "dftd3"),
+])  # fmt: skip
+def test_folders_of_pymatgens_sets_are_taken_as_they_are(tmp_path, name, kind):
+    core = pytest.importorskip("pymatgen.core", reason="pymatgen is not installed")
+    sets = pytest.importorskip("pymatgen.io.vasp.sets")
+    (a, c), symbols, scaled_ac = GRAPHITE
+    made = getattr(sets, name)(core.Structure(core.Lattice.hexagonal(a, c), symbols, scaled_ac), vdw=kind)
+    made.incar.write_file(tmp_path / "INCAR")
+    made.poscar.write_file(tmp_path / "POSCAR")
+    if made.kpoints is not None:
+        made.kpoints.write_file(tmp_path / "KPOINTS")
+    inputs = read_inputs(tmp_path)
+    assert not inputs.errors and inputs.parameters.dispersion.method == METHOD_OF_SET[kind]
+    assert inputs.parameters.dispersion.functional == ("hse06" if "HSE" in name else "pbe")

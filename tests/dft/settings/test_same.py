@@ -93,3 +93,13 @@ def test_another_value_of_all_settings_but_those_of_the_way_makes_another_state(
         "exchange_block", "exchange_single", "max_steps", "min_steps", "frozen_steps", "solver", "motion_time",
         "start_single", "correct_forces", "stress", "title",
     }  # fmt: skip
+
+
+def test_a_setting_that_there_was_not_yet_had_its_default(tree):
+    """States of older versions lack settings that came later."""
+    now = tree["parameters"]
+    old = {name: value for name, value in now.items() if name not in ("min_steps", "core_screened", "dispersion")}
+    old["mixing"] = {name: value for name, value in now["mixing"].items() if name != "by_extent"}
+    assert other_settings(old, now) == []
+    other = now | {"core_screened": True, "mixing": now["mixing"] | {"by_extent": False}}
+    assert {one.words for one in other_settings(old, other)} == {"CORE_EXCHANGE", "AMIX, BMIX, IMIX, MAXMIX"}

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.paw.equivalence import projector_rotation
+from eigenwerk.dft.spin.form import COLLINEAR, SPINOR, UNPOLARISED
 from eigenwerk.dft.terms.hubbard import Hubbard, make_hubbard
 from eigenwerk.dft.terms.term import Charges
 from eigenwerk.errors import InputError
@@ -14,6 +15,7 @@ from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import HARTREE_EV
 
 U = 4.0 / HARTREE_EV
+FORMS = {spin.components: spin for spin in (UNPOLARISED, COLLINEAR, SPINOR)}
 
 
 @pytest.fixture
@@ -30,14 +32,16 @@ def occupancies(setup, spins, atoms=2, seed=1, dtype=torch.float64):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=["real", "Hermitian"])
-@pytest.mark.parametrize("spins", [1, 2])
+@pytest.mark.parametrize("spins", [1, 2, 4])
 def test_potential_is_energy_derivative(term, setup, spins, dtype):
     occupancy_saij = occupancies(setup("Fe"), spins, dtype=dtype)
     change_saij = occupancies(setup("Fe"), spins, seed=2, dtype=dtype)
-    energy, derivative_saij = term.energy(occupancy_saij)
+    if spins == 4:
+        occupancy_saij[1:] /= 2
+    energy, derivative_saij = term.energy(occupancy_saij, FORMS[spins])
     assert not energy.is_complex() and derivative_saij.dtype == dtype
     step = 1e-5
-    up, down = (float(term.energy(occupancy_saij + sign * step * change_saij)[0]) for sign in (1, -1))
+    up, down = (float(term.energy(occupancy_saij + sign * step * change_saij, FORMS[spins])[0]) for sign in (1, -1))
     slope = float((derivative_saij.conj() * change_saij).real.sum())
     assert slope == pytest.approx((up - down) / (2 * step), rel=1e-8)
 
@@ -69,19 +73,32 @@ def test_atoms_of_one_element_may_have_corrections_of_their_own(crystal, calcula
 
 def test_two_equal_spins_are_one_unpolarised_channel(term, setup):
     total_1aij = occupancies(setup("Fe"), 1)
-    energy, potential_1aij = term.energy(total_1aij)
-    split, potential_saij = term.energy(total_1aij.expand(2, -1, -1, -1) / 2)
+    energy, potential_1aij = term.energy(total_1aij, UNPOLARISED)
+    split, potential_saij = term.energy(total_1aij.expand(2, -1, -1, -1) / 2, COLLINEAR)
     assert float(split) == pytest.approx(float(energy), rel=1e-12)
     torch.testing.assert_close(potential_saij[0], potential_1aij[0])
     torch.testing.assert_close(potential_saij[1], potential_1aij[0])
+
+
+def test_spinors_along_an_axis_are_two_channels(term, setup):
+    """n and m along any direction: the energy of the channels along it, and v and B by the chain rule."""
+    channel_saij = occupancies(setup("Fe"), 2)
+    total_aij, moment_aij = COLLINEAR.separated(channel_saij)
+    axis_v = torch.tensor([0.6, 0.0, -0.8], dtype=torch.float64)
+    energy, slope_saij = term.energy(torch.stack([total_aij, *(axis_v[:, None, None, None] * moment_aij)]), SPINOR)
+    expected, channel_slope_saij = term.energy(channel_saij, COLLINEAR)
+    assert float(energy) == pytest.approx(float(expected), rel=1e-12)
+    torch.testing.assert_close(slope_saij[0], COLLINEAR.by_total(channel_slope_saij))
+    along_aij = COLLINEAR.by_magnetisation(channel_slope_saij)
+    torch.testing.assert_close(slope_saij[1:], axis_v[:, None, None, None] * along_aij)
 
 
 def test_energy_does_not_depend_on_the_axes(term, setup, random_rotation):
     iron = setup("Fe")
     turn_ij = torch.as_tensor(projector_rotation(random_rotation(3), iron.l_j))
     occupancy_saij = occupancies(iron, 2)
-    energy, potential_saij = term.energy(occupancy_saij)
-    turned, turned_saij = term.energy(turn_ij @ occupancy_saij @ turn_ij.T)
+    energy, potential_saij = term.energy(occupancy_saij, COLLINEAR)
+    turned, turned_saij = term.energy(turn_ij @ occupancy_saij @ turn_ij.T, COLLINEAR)
     assert float(turned) == pytest.approx(float(energy), rel=1e-12)
     torch.testing.assert_close(turned_saij, turn_ij @ potential_saij @ turn_ij.T)
 
@@ -94,7 +111,7 @@ def test_full_and_empty_shells_cost_nothing_and_half_full_ones_a_quarter_of_u_ea
     for filling, expected in ((0.0, 0.0), (1.0, 0.0), (0.5, 5 * U / 2 * 0.25)):
         occupancy_saij = torch.zeros((2, 1, iron.projector_count, iron.projector_count), dtype=torch.float64)
         occupancy_saij[0, 0, first, first] = filling / norm
-        assert float(term.energy(occupancy_saij)[0]) == pytest.approx(expected, abs=1e-14)
+        assert float(term.energy(occupancy_saij, COLLINEAR)[0]) == pytest.approx(expected, abs=1e-14)
 
 
 def test_a_shell_that_the_data_set_lacks_is_refused(setup):

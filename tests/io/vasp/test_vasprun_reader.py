@@ -41,14 +41,14 @@ def test_what_was_written_comes_back(written, spins):
         assert read.lattice_cv == pytest.approx(step.lattice_cv) and read.scaled_ac == pytest.approx(step.scaled_ac)
         assert read.forces_av == pytest.approx(step.forces_av, abs=1e-8)
         assert read.stress_vv == pytest.approx(step.stress_vv)
-        assert read.energy["e_fr_energy"] == pytest.approx(step.free_energy)
-        assert read.free_x == pytest.approx([one.free_energy for one in step.steps])
-        assert read.seconds_x == pytest.approx([one.seconds for one in step.steps])
+        assert read.free_energy == pytest.approx(step.free_energy) and read.moment == step.moment
+        assert [one.free_energy for one in read.steps] == pytest.approx([one.free_energy for one in step.steps])
+        assert [one.seconds for one in read.steps] == pytest.approx([one.seconds for one in step.steps])
     assert found.last.components == pytest.approx(dict(record.last.components))
     assert found.eig_skn == pytest.approx(record.final.eig_skn, abs=1e-8)
     assert found.occ_skn == pytest.approx(record.final.occ_skn, abs=1e-4)
     assert found.fermi_level == 2.25
-    assert found.dos.total_sx == pytest.approx(record.final.dos.total_sx) and found.columns == ()
+    assert found.dos.total_sx == pytest.approx(record.final.dos.total_sx) and found.dos.columns == ()
 
 
 def test_parts_of_the_density_of_states_keep_atom_spin_and_column(tmp_path, make_record):
@@ -62,21 +62,19 @@ def test_parts_of_the_density_of_states_keep_atom_spin_and_column(tmp_path, make
     )  # fmt: skip
     write_vasprun(tmp_path / "vasprun.xml", replace(record, final=final))
     found = read_vasprun(tmp_path / "vasprun.xml")
-    assert found.columns == columns and found.dos.partial_sxaL == pytest.approx(parts)
+    assert found.dos.columns == columns and found.dos.partial_sxaL == pytest.approx(parts)
 
 
 def test_dynamics_have_energies_under_the_names_of_vasp(written):
     path, _ = written(kinetic=1.5, thermostat=-0.25, thermostat_kinetic=0.125, conserved=-11.0, temperature=301.5)
     last = read_vasprun(path).last
-    assert {name: value for name, value in last.energy.items() if not name.startswith("e_")} == {
-        "kinetic": 1.5, "lattice kinetic": 0.0, "nosepot": -0.25, "nosekinetic": 0.125, "total": -11.0,
-    }  # fmt: skip
-    assert float(last.own["temperature"]) == 301.5
+    assert (last.kinetic, last.lattice_kinetic, last.thermostat, last.thermostat_kinetic) == (1.5, 0.0, -0.25, 0.125)
+    assert last.conserved == last.total == -11.0 and last.temperature == 301.5
 
 
 def test_what_is_absent_is_none(written):
     found = read_vasprun(written(stress=False, forces_av=None, converged=False)[0])
-    assert found.last.forces_av is None and found.last.stress_vv is None and found.last.largest_force is None
+    assert found.last.forces_av is None and found.last.stress_vv is None and found.last.moment is None
     assert found.run_report is None and found.converged is False
 
 
@@ -89,8 +87,8 @@ def test_files_of_vasp_are_read(shared_dir, case, steps, spins, columns):
     (path,) = (shared_dir / "reference" / "vasp_outputs" / case).glob("vasprun.xml*")
     found = read_vasprun(path)
     assert not found.own and found.run_report is None and found.converged is None
-    assert len(found.steps) == steps and len(found.dos.total_sx) == spins and len(found.columns) == columns
-    assert found.last.largest_force is not None and found.eig_skn.shape[:2] == (spins, len(found.point_kc))
+    assert len(found.steps) == steps and len(found.dos.total_sx) == spins and len(found.dos.columns) == columns
+    assert found.last.forces_av is not None and found.eig_skn.shape[:2] == (spins, len(found.point_kc))
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from eigenwerk.cli.moving.words import motion_rows, points
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure, shortest_distance
 from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.filling.default_bands import fewest_bands
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.declared import setting_rows
-from eigenwerk.dft.settings.default_bands import fewest_bands
 from eigenwerk.dft.settings.parameters import Parameters, method_title
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import formula

@@ -10,6 +10,7 @@ from eigenwerk.cli.checking.output_sizes import FIRST_STEPS, FORCE_STEPS, SCF_ST
 from eigenwerk.cli.moving.table import clock
 from eigenwerk.cli.moving.words import points
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.plan.dispersion_cost import correction_cost
 from eigenwerk.dft.plan.exchange_cost import FORCES, application_seconds, done_once, expected_applications
 from eigenwerk.dft.plan.plan import Plan
 from eigenwerk.io.vasp.elements import formula
@@ -42,6 +43,7 @@ def document(inputs: Inputs, plan: Plan, others: list[Plan], smallest: Plan | No
         "motion": inputs.motion and {"kind": inputs.motion.kind, "ionic_steps": points(inputs)},
         "band_lists": band_lists(inputs),
         "exchange_applications": _applications(inputs) if sizes.mesh else None,
+        "dispersion": _dispersion(inputs),
         "plan": _plan(plan),
         "others": [_plan(other) for other in others],
         "smallest": smallest and _plan(smallest),
@@ -50,6 +52,15 @@ def document(inputs: Inputs, plan: Plan, others: list[Plan], smallest: Plan | No
 
 def _applications(inputs: Inputs) -> int:
     return expected_applications(inputs.parameters.energy_tolerance * HARTREE_EV)
+
+
+def _dispersion(inputs: Inputs) -> Document | None:
+    """Of a correction by positions: seconds of one thread, and threads at most."""
+    correction = inputs.parameters.dispersion
+    if correction is None:
+        return None
+    seconds, threads = correction_cost(correction, inputs.structure)
+    return {"method": correction.method, "thread_seconds": seconds, "threads": threads}
 
 
 def _plan(plan: Plan) -> Document:
@@ -104,6 +115,7 @@ def lines(found: Document) -> Iterator[Line]:
         ("Memory of the fullest rank", _memory(plan)),
         ("Time of one step", _time(plan)),
         ("Exact exchange", _exchange(plan, found["exchange_applications"])),
+        ("Dispersion correction", _correction(found["dispersion"])),
         ("Other numbers of devices", _others(found["others"])),
     ))  # fmt: skip
     yield _verdict(found)
@@ -155,6 +167,14 @@ def _exchange(plan: Document, count: int | None) -> Iterator[Line]:
     yield f"  {'one application':<28}{duration(seconds):>8}  to all bands", PLAIN
     whole = duration(count * seconds + plan["exchange"]["forces"] + steps * step)
     yield f"  {'all together':<28}{whole:>8}  {count} of them, some {steps} steps, and forces", PLAIN
+
+
+def _correction(found: Document | None) -> Iterator[Line]:
+    """Once for each arrangement of the atoms, on the processor."""
+    if found is not None:
+        threads = f", shared by up to {found['threads']}" if found["threads"] > 1 else ""
+        words = f"{duration(found['thread_seconds']):>8}  of one thread{threads}, beside the bands of the first step"
+        yield f"  {found['method']:<28}{words}", PLAIN
 
 
 def _others(plans: list[Document]) -> Iterator[Line]:

@@ -1,7 +1,6 @@
 """The calculation of `eigenwerk run` on one rank, and what is said before it."""
 
 import math
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,11 +15,11 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import NOT_READ
 from eigenwerk.dft.plan.machine import H200, processor
 from eigenwerk.dft.plan.plan import make_plan
-from eigenwerk.dft.plan.useful_threads import useful_threads
+from eigenwerk.dft.plan.useful import threads_of_run
 from eigenwerk.dft.runs.paths.report import PathResult
 from eigenwerk.dft.runs.quantities.report import RunResult
 from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.parallel.launch.environment import wished_threads
+from eigenwerk.parallel.launch.environment import available_threads
 from eigenwerk.parallel.launch.own_process import quick_imports
 
 if TYPE_CHECKING:
@@ -64,17 +63,6 @@ def _remark_team(team: "Team", remark: str, view: RunView) -> None:
         view.lines([""])
 
 
-def available_threads() -> int:
-    """The cores this process may use, or OMP_NUM_THREADS, the usual way to ask for fewer."""
-    return wished_threads() or len(os.sched_getaffinity(0))
-
-
-def threads_for(inputs: Inputs) -> int:
-    """As many as the calculation can use, or as many as OMP_NUM_THREADS asks for."""
-    available = available_threads()
-    return available if wished_threads() else useful_threads(inputs.size, available)
-
-
 def long_step_words(inputs: Inputs, ranks: int, cores: int | None) -> str:
     """What a step takes, where that is long: somebody may have miscounted.  cores: of a rank, None with a GPU."""
     machine = H200 if cores is None else processor(math.inf, cores)
@@ -95,7 +83,7 @@ def compute_here(
     """The calculation, on this rank; until: when steps are to be over, by `time.monotonic`."""
     threads, rows = team.placement.threads, team_rows(team)
     if not team.launch.several and team.runtime.device.type == "cpu":
-        threads = threads_for(inputs)
+        threads = threads_of_run(inputs.size)
         rows = [("computer", threads_row(threads, available_threads()))]
     view.lines([*labelled(rows), ""])
     _remark(inputs, view, options.restart)

@@ -1,6 +1,6 @@
 """Bands along a path, the gap on it and where its edges lie (no torch here).  Energies in eV, lengths in 1/angstrom."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ SAME_POINT = 1e-6
 """Largest difference of fractional coordinates of one and the same point."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BandStructure:
     """Bands of a list of k-points in a fixed potential.
 
@@ -35,6 +35,9 @@ class BandStructure:
     fermi_level: float
     gap: BandGap
     masses: tuple[EffectiveMass, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{self.eig_skn.shape[2]} bands of {self.source}: {len(self.point_kc)} k-points>"
 
     @property
     def zero(self) -> float:
@@ -71,6 +74,23 @@ class BandStructure:
             "lines": None if self.line_k is None else self.line_k.tolist(),
             "eigenvalues_eV": self.eig_skn.tolist(), "occupations": self.occ_skn.tolist(),
         }  # fmt: skip
+
+    @staticmethod
+    def of_dict(found: Mapping[str, Any]) -> "BandStructure":
+        """Inverse of `as_dict`; raises LookupError, TypeError or ValueError for what is none."""
+        gap, lines = found["gap_eV"], found["lines"]
+        edges = {name: None if gap[name] is None else _edge(gap[name]) for name in ("top", "bottom", "direct_at")}
+        return BandStructure(
+            found["source"], np.array(found["kpoints"], dtype=float), np.array(found["distance_per_A"], dtype=float),
+            tuple(found["labels"]), None if lines is None else np.array(lines), np.array(found["eigenvalues_eV"]),
+            np.array(found["occupations"]), found["residual_eV"], found["converged"], found["fermi_level_eV"],
+            BandGap(gap["metal"], gap["gap"], gap["direct_gap"], **edges, partly_filled=gap.get("partly_filled", 0)),
+            tuple(EffectiveMass(**mass) for mass in found["effective_masses_me"]),
+        )  # fmt: skip
+
+
+def _edge(found: Mapping[str, Any]) -> BandEdge:
+    return BandEdge(**{**found, "point_c": tuple(found["point_c"])})
 
 
 def band_structure(

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.after.band_gap import BandGap
+from eigenwerk.dft.after.band_structure import BandStructure
 from eigenwerk.dft.after.density_of_states import Counting, counting, density_of_states, energy_grid
 from eigenwerk.dft.after.fixed_potential import PointBands
 from eigenwerk.dft.after.projections import Projections
@@ -58,9 +59,13 @@ def _spheres_in_document(charges: SphereCharges, _: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _bands_in_document(bands: BandStructure, _: float) -> dict[str, Any]:
+    return bands.as_dict()
+
+
 GAP = Quantity("gap", "eV", entries={"gap_eV": _gap_in_document})
 SPHERES = Quantity("spheres", "e", entries={"spheres": _spheres_in_document})
-BANDS = Quantity("bands", "eV", entries={"bands": lambda bands, _: bands.as_dict()})
+BANDS = Quantity("bands", "eV", entries={"bands": _bands_in_document})
 
 
 def fermi_levels(state: State) -> list[float]:
@@ -89,12 +94,16 @@ def projection_record(inputs: Inputs, projections: Projections | None) -> Projec
     """Weights in the columns that LORBIT asks for; None without, and on ranks that do not have them."""
     if projections is None or projections.weight_sknaL is None:
         return None
-    lorbit, phase_sknaL = inputs.setting("LORBIT"), projections.phase_sknaL
+    phase_sknaL = projections.phase_sknaL
     return ProjectionRecord(
-        columns(lorbit, kinds_of_l(inputs.data)), _in_columns(inputs, projections.weight_sknaL),  # type: ignore[arg-type]
+        _columns(inputs), _in_columns(inputs, projections.weight_sknaL),
         np.array([projections.radius[symbol] for symbol in inputs.structure.symbols]) * BOHR_ANGSTROM,
         None if phase_sknaL is None else phase_sknaL.numpy()[..., : kinds_of_l(inputs.data) ** 2],
     )  # fmt: skip
+
+
+def _columns(inputs: Inputs) -> tuple[str, ...]:
+    return columns(inputs.setting("LORBIT"), kinds_of_l(inputs.data))  # type: ignore[arg-type]
 
 
 def _in_columns(inputs: Inputs, value_sknaL: torch.Tensor) -> np.ndarray:
@@ -120,7 +129,7 @@ def dos_of(inputs: Inputs, eig_skn: np.ndarray, projections: Projections | None)
     if projections.crossed_sknaL is not None:
         crossed_sknaL = _in_columns(inputs, projections.crossed_sknaL)
         partial_sxaL += density_of_states(method, eig_skn, energy_x, crossed_sknaL)[0][::-1]
-    return DensityOfStates(energy_x, total_sx, integrated_sx, partial_sxaL)
+    return DensityOfStates(energy_x, total_sx, integrated_sx, partial_sxaL, _columns(inputs))
 
 
 def dos_counting(inputs: Inputs) -> Counting:

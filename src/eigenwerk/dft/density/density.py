@@ -14,7 +14,7 @@ import torch
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density.fields import ALWAYS, KINDS, WAVES, Fields
-from eigenwerk.dft.density.kind import Orbitals
+from eigenwerk.dft.density.kind import FilledOrbitals
 from eigenwerk.dft.density.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
@@ -66,7 +66,7 @@ def moment_per_atom(density: Density, atoms: PawAtoms) -> np.ndarray:
     return moment_a.T
 
 
-def density_of(orbitals: Orbitals, fields: Collection[str]) -> Density:
+def density_of(orbitals: FilledOrbitals, fields: Collection[str]) -> Density:
     """The density of some orbitals with these fields, not symmetrised."""
     made = {name: kind.of_orbitals(orbitals) for name, kind in KINDS.items() if name in fields}
     return Density(made, orbitals.atoms.basis.spin)

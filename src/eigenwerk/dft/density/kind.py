@@ -25,7 +25,7 @@ Local = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Orbitals:
+class FilledOrbitals:
     """What a density is made of: orbitals of this group's k-points on this rank's plane waves, and their fillings.
 
     filling_skn: w_k g f, best in host memory; proj_sknI: their projections, if they are known; projector_kIG,
@@ -42,10 +42,10 @@ class Orbitals:
     @staticmethod
     def of(
         atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor, proj_sknI: torch.Tensor | None = None
-    ) -> "Orbitals":
+    ) -> "FilledOrbitals":
         """In double precision; filling_skn: of all k-points."""
         own_skn = filling_skn[:, atoms.basis.own_k]
-        return Orbitals(atoms, coeff_sknG, own_skn, proj_sknI, atoms.projector_kIG, atoms.basis.sphere_map)
+        return FilledOrbitals(atoms, coeff_sknG, own_skn, proj_sknI, atoms.projector_kIG, atoms.basis.sphere_map)
 
 
 class FieldKind(ABC):
@@ -61,7 +61,7 @@ class FieldKind(ABC):
     measured: ClassVar[bool] = True
 
     @abstractmethod
-    def of_orbitals(self, orbitals: Orbitals) -> torch.Tensor:
+    def of_orbitals(self, orbitals: FilledOrbitals) -> torch.Tensor:
         """Sum over all orbitals of all ranks, not symmetrised."""
 
     @abstractmethod
@@ -92,7 +92,7 @@ class WaveField(FieldKind):
         """
         return local(x_knG)
 
-    def strained(self, orbitals: Orbitals, slope_sg: torch.Tensor) -> torch.Tensor | None:
+    def strained(self, orbitals: FilledOrbitals, slope_sg: torch.Tensor) -> torch.Tensor | None:
         """∂/∂ε of ∫ v f at fixed coefficients of orbitals and of v, beside what the volume does; (3, 3), of all ranks.
 
         None for what depends on no direction.

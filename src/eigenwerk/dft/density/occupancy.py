@@ -11,7 +11,7 @@ import torch
 
 from eigenwerk.dft.basis.blocks import on_k_blocks
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density.kind import FieldKind, Orbitals, filled_bands
+from eigenwerk.dft.density.kind import FieldKind, FilledOrbitals, filled_bands
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.parallel.process_grid import share
@@ -25,7 +25,7 @@ class Occupancy(FieldKind):
     name: ClassVar = OCCUPANCY
     waves: ClassVar = False
 
-    def of_orbitals(self, orbitals: Orbitals) -> torch.Tensor:
+    def of_orbitals(self, orbitals: FilledOrbitals) -> torch.Tensor:
         """(s, x)."""
         atoms, coeff_sknG, proj_sknI = orbitals.atoms, orbitals.coeff_sknG, orbitals.proj_sknI
         runtime, bands = atoms.runtime, filled_bands(orbitals.filling_skn)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.wave_form import WaveForm
-from eigenwerk.dft.density.kind import Local, Orbitals, WaveField
+from eigenwerk.dft.density.kind import FilledOrbitals, Local, WaveField
 from eigenwerk.dft.density.valence import summed_squares
 from eigenwerk.dft.paw.radial import derivative
 from eigenwerk.dft.paw.setup import Setup
@@ -28,7 +28,7 @@ class Tau(WaveField):
     name: ClassVar = TAU
     measured: ClassVar = False
 
-    def of_orbitals(self, orbitals: Orbitals) -> torch.Tensor:
+    def of_orbitals(self, orbitals: FilledOrbitals) -> torch.Tensor:
         """(s, g), by one transform for each component of a gradient."""
         return summed_squares(orbitals, *(partial(_slope, orbitals, (v,)) for v in AXES)) / 2
 
@@ -51,7 +51,7 @@ class Tau(WaveField):
         parts = [form.slope_back(local(form.slope(x_knG, along_kG)), along_kG) for along_kG in vector_vkG]
         return torch.stack(parts).sum(0) / 2
 
-    def strained(self, orbitals: Orbitals, slope_sg: torch.Tensor) -> torch.Tensor:
+    def strained(self, orbitals: FilledOrbitals, slope_sg: torch.Tensor) -> torch.Tensor:
         """-Σ f Re ∫ v_τ ∂_v ψ* ∂_w ψ: gradients are q ψ(q), and q goes with 1 - ε.
 
         By squares, 2 Re a* b = |a + b|² - |a|² - |b|².
@@ -68,7 +68,7 @@ class Tau(WaveField):
         return -total_vv
 
 
-def _slope(orbitals: Orbitals, axes: tuple[int, ...], x_knG: torch.Tensor) -> torch.Tensor:
+def _slope(orbitals: FilledOrbitals, axes: tuple[int, ...], x_knG: torch.Tensor) -> torch.Tensor:
     """∇ψ along the sum of some axes."""
     basis = orbitals.atoms.basis
     along_kG = basis.form.slots(basis.wave_vector_khv[..., list(axes)].sum(-1)).to(x_knG.dtype.to_real())

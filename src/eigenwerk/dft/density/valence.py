@@ -10,19 +10,19 @@ import torch
 from eigenwerk.dft.basis.distribution import ToBands, grid_blocks, own_bands, transfer_blocks
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import SphereMap
-from eigenwerk.dft.density.kind import Orbitals, WaveField, filled_bands
+from eigenwerk.dft.density.kind import FilledOrbitals, WaveField, filled_bands
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.functionals.functional import DENSITY
 from eigenwerk.parallel.threads import each, threads_for
 
 
-class Valence(WaveField):
+class SmoothDensity(WaveField):
     """The charge that electrons screen; its derivative is the local potential."""
 
     name: ClassVar = DENSITY
     screened: ClassVar = True
 
-    def of_orbitals(self, orbitals: Orbitals) -> torch.Tensor:
+    def of_orbitals(self, orbitals: FilledOrbitals) -> torch.Tensor:
         """(s, g)."""
         return summed_squares(orbitals, lambda x_knG: x_knG)
 
@@ -35,7 +35,7 @@ class Valence(WaveField):
         return setup.dataset.pseudo_core_density_g
 
 
-def summed_squares(orbitals: Orbitals, *changes: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+def summed_squares(orbitals: FilledOrbitals, *changes: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
     """Σ filling |x|² over all orbitals of all ranks, x one or more functions of each, of the form of orbitals; (s, g).
 
     changes: orbitals (k, n, G) -> functions.

@@ -20,7 +20,7 @@ from functools import partial, reduce
 import torch
 
 from eigenwerk.dft.density.density import Density
-from eigenwerk.dft.density.kind import Orbitals
+from eigenwerk.dft.density.kind import FilledOrbitals
 from eigenwerk.dft.derivatives.force_correction import felt_change, of_atom
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.builder import PotentialBuilder
@@ -56,7 +56,7 @@ def stress(
     if own.requires_grad:
         own_vv = own_vv + torch.autograd.grad(own, strain_vv)[0].to(own_vv.device)
     total_vv = atoms.runtime.world.sum(own_vv) + common_vv.to(own_vv.device)
-    orbitals = Orbitals.of(atoms, coeff_sknG, filling_skn)
+    orbitals = FilledOrbitals.of(atoms, coeff_sknG, filling_skn)
     for kind, slope_sg in potential.derivative.on_waves:
         if (of_field_vv := kind.strained(orbitals, slope_sg)) is not None:
             total_vv = total_vv + of_field_vv

@@ -38,11 +38,11 @@ def is_missing(method: str) -> bool:
 def parameters_by_functional(method: str) -> Mapping[str, Mapping[str, float]]:
     """All that the library has for a method: its name of a functional -> parameters, without those that are `USUAL`."""
     if PACKAGES[method] == "dftd3":
-        from dftd3.parameters import get_all_damping_params
+        from dftd3.parameters import get_all_damping_params as all_parameters
     else:
-        from dftd4.parameters import get_all_damping_params
+        from dftd4.parameters import get_all_damping_params as all_parameters
     names = {*NEEDED[method], "s6", "rs8"} & {*NEEDED[method], *USUAL[method]}
-    found = get_all_damping_params([_SETS[method]])
+    found = all_parameters([_SETS[method]])
     return {
         name: {key: float(value) for key, value in values.items() if key in names}
         for name, values in found.items() if set(NEEDED[method]) <= set(values)

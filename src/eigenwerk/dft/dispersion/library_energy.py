@@ -18,15 +18,15 @@ from eigenwerk.dft.dispersion.position_energy import PositionEnergy
 from eigenwerk.io.vasp.elements import SYMBOLS
 
 PARTS = 8
-"""Pieces into which the sums of D4 are cut, whatever the number of threads, so that results have the same bits."""
+"""Pieces into which sums over triples are cut, whatever the number of threads, so that results have the same bits."""
 
 THREE_BODIES, PAIRS, COUNTED = 40.0, 60.0, {"dftd3": 40.0, "dftd4": 30.0}
 """Cutoffs of the libraries, bohr: of triples, of pairs, of neighbours that are counted."""
 
 
 def library_energy(correction: DispersionCorrection, structure: Structure, workers: int = 1) -> PositionEnergy:
-    """The energy with its derivatives; D4 by so many threads.  RuntimeError where the library does not know."""
-    if correction.method != D4:
+    """The energy with its derivatives, three-body terms by so many threads.  RuntimeError where the library fails."""
+    if not correction.parameters["s9"]:
         return _part(correction, structure)
     parts = [partial(_part, correction, structure, number, PARTS) for number in range(PARTS)]
     if workers < 2:

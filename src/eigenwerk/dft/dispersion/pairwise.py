@@ -68,12 +68,25 @@ def pair_energy(correction: DispersionCorrection, structure: Structure) -> Posit
     return PositionEnergy(energy, gradient_av, virial_vv)
 
 
-def _images(structure: Structure, radius: float) -> Iterator[tuple[int, np.ndarray]]:
-    """For each atom blocks of lattice vectors that may bring another one within its reach."""
+def mean_neighbours(structure: Structure, radius: float) -> float:
+    """Atoms and images within a radius (bohr) of an atom, by the first atom of each element with its weight."""
+    total, symbols = 0.0, structure.symbols
+    firsts = {symbols.index(symbol): symbols.count(symbol) for symbol in dict.fromkeys(symbols)}
+    for a, shift_nv in _images(structure, radius, tuple(firsts)):
+        apart_anv = structure.positions_av[:, None] - structure.positions_av[a] + shift_nv
+        total += firsts[a] * int((np.einsum("anv,anv->an", apart_anv, apart_anv) < radius**2).sum())
+    return total / len(symbols) - 1.0
+
+
+def _images(
+    structure: Structure, radius: float, atoms: tuple[int, ...] | None = None
+) -> Iterator[tuple[int, np.ndarray]]:
+    """For each atom, or for some, blocks of lattice vectors that may bring another one within its reach."""
     height_c = 1 / np.linalg.norm(np.linalg.inv(structure.lattice_cv), axis=0)
     scaled_ac = structure.scaled_ac
     block = max(1, BLOCK // len(scaled_ac))
-    for a, here_c in enumerate(scaled_ac):
+    for a in range(len(scaled_ac)) if atoms is None else atoms:
+        here_c = scaled_ac[a]
         low_c = np.ceil(here_c - scaled_ac.max(0) - radius / height_c).astype(int)
         high_c = np.floor(here_c - scaled_ac.min(0) + radius / height_c).astype(int)
         count_c = high_c - low_c + 1

@@ -19,6 +19,7 @@ from eigenwerk.dft.inputs.steps import (
     field_files,
     grids,
     motion,
+    non_local,
     points,
     size,
 )
@@ -64,8 +65,9 @@ def all_parameters(known: dict[str, Any], functional: Functional) -> Parameters:
 
 
 STEPS = (
-    InputStep(datasets.choose_functional, "functional"),
+    InputStep(datasets.choose_functional, "functional", TAGS),
     InputStep(exchange.hybrid_of, "hybrid", TAGS),
+    InputStep(non_local.non_local_of, "non_local", TAGS),
     InputStep(datasets.choose_datasets, "datasets"),
     InputStep(datasets.mixed_momenta, TAGS),
     InputStep(exchange.check_data_of_exchange),

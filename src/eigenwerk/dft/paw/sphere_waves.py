@@ -29,8 +29,6 @@ from eigenwerk.parallel.runtime import Runtime
 HIGHEST_L = 3
 """Angular momenta s, p, d, f: all that files in VASP's formats have names for."""
 
-L_NAMES = ("s", "p", "d", "f")
-
 NEGLIGIBLE = 1e-5
 """Squared singular values below this, relative to the largest one, are left out: they are of functions whose norm is
 outside the sphere."""

@@ -18,8 +18,8 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.exchange.pairs.mesh_points import mesh_points
+from eigenwerk.dft.filling.default_bands import guard_bands
 from eigenwerk.dft.settings.dataset import DataSet
-from eigenwerk.dft.settings.default_bands import guard_bands
 from eigenwerk.dft.settings.mixing import screens_locally
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.eigensolvers import SEQUENCES, sequence_for

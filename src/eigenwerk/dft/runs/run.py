@@ -94,8 +94,7 @@ def run_inputs(
         watched = [folder.path, inputs.folder] if runtime.writes and not in_memory else []
         rules = StopRules(watched, until, inputs.motion is not None)
         with computing(runtime, inputs.parameters, threads):
-            latest = start.latest if isinstance(start, Continuation) else start
-            datasets = read_datasets(inputs, runtime, latest)
+            datasets = read_datasets(inputs, runtime, start.latest if isinstance(start, Continuation) else start)
             calculation = calculation_of(inputs, datasets, runtime)
             if isinstance(start, Continuation):
                 calculation = start.on_kept_waves(calculation)
@@ -106,24 +105,33 @@ def run_inputs(
             functional = find_functional(inputs.parameters.functional, inputs.parameters.hybrid)
             work.note(*uncompiled(functional, inputs.parameters.spins))
             try:
-                if inputs.fixed_density:
-                    return work.keep_density()
-                if inputs.motion is not None:
-                    loop = IonicLoop.of(work, inputs.motion, on_ionic_step)
-                    return loop.run(_resumed(loop, folder.path, latest) if resume else latest)
-                begin = start.start(calculation) if isinstance(start, Continuation) else start
-                begin = begin or (_saved(folder.path, work) if resume else None) or work.start()
-                repeatable = calculation.exchange is not None  # applications are few and dear: none is done twice
-                search = LowerStates.of(calculation, inputs, work.step, work.note)
-                ground = search.run(begin, repeatable=repeatable)
-                work.calculation = saver.calculation = search.calculation
-                return work.finish(ground)
+                return _computed(work, start, on_ionic_step, folder.path if resume else None)
             except Stopped as stop:
                 return work.stop(str(stop))
             except KeyboardInterrupt as interrupt:
                 raise RunInterrupted(work.break_off()) from interrupt
     finally:
         folder.release()
+
+
+def _computed(
+    work: ActiveRun, start: State | Continuation | None, on_ionic_step: OnIonicStep | None, folder: Path | None
+) -> RunResult:
+    """What is asked for; folder: that has a run to go on with."""
+    inputs, calculation = work.inputs, work.calculation
+    if inputs.fixed_density:
+        return work.keep_density()
+    if inputs.motion is not None:
+        loop = IonicLoop.of(work, inputs.motion, on_ionic_step)
+        latest = start.latest if isinstance(start, Continuation) else start
+        return loop.run(latest if folder is None else _resumed(loop, folder, latest))
+    begin = start.start(calculation) if isinstance(start, Continuation) else start
+    begin = begin or (None if folder is None else _saved(folder, work)) or work.start()
+    repeatable = calculation.exchange is not None  # applications are few and dear: none is done twice
+    search = LowerStates.of(calculation, inputs, work.step, work.note)
+    ground = search.run(begin, repeatable=repeatable)
+    work.calculation = work.saver.calculation = search.calculation
+    return work.finish(ground)
 
 
 def _resumed(loop: IonicLoop, folder: Path, start: State | None) -> State | StartingPoint | None:

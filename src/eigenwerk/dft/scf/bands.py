@@ -10,13 +10,13 @@ from eigenwerk.dft.basis.blocks import k_blocks, on_k_blocks, step_and_threads
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.density.density import Density, density_of, electrons_of
 from eigenwerk.dft.density.fields import ALWAYS
-from eigenwerk.dft.density.kind import Orbitals
+from eigenwerk.dft.density.kind import FilledOrbitals
+from eigenwerk.dft.filling.default_bands import guard_bands
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
 from eigenwerk.dft.hamiltonian.wavefunctions import starting_orbitals
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.solvers import BandSolver
-from eigenwerk.dft.settings.default_bands import guard_bands
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.parallel.process_grid import share
@@ -182,7 +182,7 @@ def density_of_bands(
     single: the orbitals hold single-precision numbers and are orthonormal to their rounding; sums over them are in
     double, and the density is scaled to the electrons that the filling means.
     """
-    orbitals = Orbitals.of(atoms, coeff_sknG, filling_skn, proj_sknI)
+    orbitals = FilledOrbitals.of(atoms, coeff_sknG, filling_skn, proj_sknI)
     if single is None:
         return density_of(orbitals, fields)
     density = density_of(replace(

@@ -110,7 +110,7 @@ class StartingPoint:
     frozen_steps: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class State:
     """A ground state, converged or not, and all that is needed to go on from it.
 
@@ -133,6 +133,9 @@ class State:
     status: str
     progress: Progress
     exchange: ExchangeMemory | None = None
+
+    def __repr__(self) -> str:
+        return f"<state of {len(self.structure.symbols)} atoms: {self.status}>"
 
     @property
     def structure(self) -> Structure:

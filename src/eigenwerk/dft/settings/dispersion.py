@@ -1,14 +1,15 @@
 """IVDW and VDW_*: which dispersion correction is added, and with which parameters (no torch here)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from eigenwerk.dft.dispersion import libraries, pairwise
 from eigenwerk.dft.dispersion.correction import D2, D3_BJ, D3_ZERO, D4, METHODS, DispersionCorrection
 from eigenwerk.dft.dispersion.functionals import known_functionals, table_name
 from eigenwerk.dft.settings.findings import Findings
-from eigenwerk.dft.settings.tags_in_force import Computed
+from eigenwerk.dft.settings.tags_in_force import Computed, of_species
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.functionals.non_local import NonLocal, recipe_name
 from eigenwerk.io.vasp.elements import SYMBOLS
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
@@ -39,14 +40,19 @@ SHOWN = 24
 
 
 def dispersion_correction(
-    incar: Incar, poscar: Poscar, functional: Functional, hybrid: Hybrid | None, charge: float, findings: Findings
-) -> tuple[DispersionCorrection | None, dict[str, Computed]]:
+    incar: Incar, poscar: Poscar, functional: Functional, hybrid: Hybrid | None, non_local: NonLocal | None,
+    charge: float, findings: Findings,
+) -> tuple[DispersionCorrection | None, dict[str, Computed]]:  # fmt: skip
     """The correction that is asked for, if there is one; charge: of the cell.  Problems go to the findings."""
     method = _method(incar, findings)
     _tell_idle(incar, method, findings)
     if method is None:
         return None, {tag: Computed(None) for tag in ALL}
     _doubts(incar, method, findings)
+    if non_local is not None:
+        what = recipe_name(functional.tag, hybrid, non_local) or functional.title
+        message = f"dispersion is counted twice, by {method} and by the non-local correlation of {what} (LUSE_VDW)"
+        findings.add(incar.problem(_switch(incar), message, "Keep one of them.", severity="warning"))
     if libraries.is_missing(method):
         package = libraries.PACKAGES[method]
         message = f"{method} is computed by the library {package}, which is not installed"
@@ -95,9 +101,6 @@ def _tell_idle(incar: Incar, method: str | None, findings: Findings) -> None:
 
 
 def _doubts(incar: Incar, method: str, findings: Findings) -> None:
-    if incar.values.get("LUSE_VDW"):
-        message = f"dispersion is counted twice: {method} is added to the non-local correlation of LUSE_VDW"
-        findings.add(incar.problem(_switch(incar), message, "Keep one of them.", severity="warning"))
     if "VDW_SCALING" in incar.values and "VDW_S6" in incar.values and method == D2:
         findings.add(incar.problem("VDW_SCALING", "an old name of VDW_S6, which counts", severity="note"))
     if incar.values.get("VDW_S9") and method in (D3_ZERO, D3_BJ):
@@ -163,16 +166,12 @@ def _coefficients(incar: Incar, poscar: Poscar, findings: Findings) -> dict[str,
     return found
 
 
-def _list(incar: Incar, tag: str, poscar: Poscar, findings: Findings) -> tuple[float, ...] | None:
+def _list(incar: Incar, tag: str, poscar: Poscar, findings: Findings) -> Sequence[float] | None:
     """The values of a tag, one for each species; none of them without it, None where it is wrong."""
-    given = incar.values.get(tag)
-    if given is None:
+    if tag not in incar.values:
         return None if incar.broken(tag) else ()
-    values = tuple(float(value) for value in (given if isinstance(given, tuple | list) else (given,)))
-    runs = [symbol for symbol, _ in poscar.species_runs]
-    if len(values) != len(runs):
-        message = f"{len(values)} values, but POSCAR has {len(runs)} species ({' '.join(runs)})"
-        findings.add(incar.problem(tag, message, "Give one value for each species, in the order of POSCAR."))
+    values = of_species(incar, tag, [symbol for symbol, _ in poscar.species_runs], 0.0, findings)
+    if values is None:
         return None
     if min(values) < 0 or (tag == "VDW_R0" and min(values) == 0):
         findings.add(incar.problem(tag, "no value can be negative, and no radius zero", "Correct it."))

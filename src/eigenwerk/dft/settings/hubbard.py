@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.findings import Findings
-from eigenwerk.dft.settings.tags_in_force import Computed
+from eigenwerk.dft.settings.tags_in_force import Computed, of_species
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.units import HARTREE_EV
@@ -12,7 +12,8 @@ from eigenwerk.units import HARTREE_EV
 SHELLS = "spdf"
 """Letters of angular momenta."""
 
-LISTS = ("LDAUL", "LDAUU", "LDAUJ")
+LISTS = {"LDAUL": 2.0, "LDAUU": 0.0, "LDAUJ": 0.0}
+"""Tags with a value for each species, and that of all if they are not given."""
 NONE = (-1, 0.0)
 """No correction: LDAUL = -1, or LDAUU equal to LDAUJ."""
 
@@ -29,11 +30,11 @@ def hubbard_shells(
     if not incar.get("LDAU"):
         return {}, poscar.symbols, _idle_tags(incar, findings)
     runs = [symbol for symbol, _ in poscar.species_runs]
-    lists = {tag: _list(incar, tag, runs, findings) for tag in LISTS}
-    if any(len(values) != len(runs) for values in lists.values()):
+    l_x, u_x, j_x = (of_species(incar, tag, runs, usual, findings) for tag, usual in LISTS.items())
+    if l_x is None or u_x is None or j_x is None:
         return {}, poscar.symbols, {}
     wanted = [
-        (int(l), (u - j) / HARTREE_EV) if l >= 0 and u != j else NONE for l, u, j in zip(*lists.values(), strict=True)
+        (int(l), (u - j) / HARTREE_EV) if l >= 0 and u != j else NONE for l, u, j in zip(l_x, u_x, j_x, strict=True)
     ]
     kind_of: dict[tuple[str, tuple[int, float]], str] = {}
     for symbol, shell in zip(runs, wanted, strict=True):
@@ -58,18 +59,6 @@ def _idle_tags(incar: Incar, findings: Findings) -> dict[str, Computed]:
         if tag in incar.values and not incar.broken("LDAU"):
             findings.add(incar.problem(tag, "it acts only with LDAU = .TRUE.", severity="note"))
     return {tag: Computed(None) for tag in ("LDAUTYPE", *LISTS)}
-
-
-def _list(incar: Incar, tag: str, runs: list[str], findings: Findings) -> list[float]:
-    """The values of a tag, one for each species; the default for all if it is not given."""
-    given = incar.values.get(tag)
-    if given is None:
-        return [2.0 if tag == "LDAUL" else 0.0] * len(runs)
-    values = [float(value) for value in (given if isinstance(given, tuple | list) else (given,))]
-    if len(values) != len(runs):
-        message = f"{len(values)} values, but POSCAR has {len(runs)} species ({' '.join(runs)})"
-        findings.add(incar.problem(tag, message, "Give one value for each species, in the order of POSCAR."))
-    return values
 
 
 def _check_order(

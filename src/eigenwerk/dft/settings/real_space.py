@@ -3,7 +3,7 @@
 from eigenwerk.dft.crystal.inversion import inversion_of_orbitals
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.settings.findings import Findings
-from eigenwerk.dft.settings.tags_in_force import Computed, line_of
+from eigenwerk.dft.settings.tags_in_force import DEFAULT, Computed, line_of, of_species
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 
@@ -39,14 +39,10 @@ def projector_accuracy(
         findings.add(incar.problem("LREAL", message, severity="note"))
         return {}, Computed(None)
     runs = [symbol for symbol, _ in poscar.species_runs]
-    given = incar.values.get("ROPT")
-    if not isinstance(given, tuple | list):
-        return dict.fromkeys(runs, DEFAULT_ACCURACY), Computed((DEFAULT_ACCURACY,) * len(runs), "default")
-    values = [abs(float(value)) for value in given]
-    if len(values) != len(runs):
-        message = f"{len(values)} values, but POSCAR has {len(runs)} species ({' '.join(runs)})"
-        findings.add(incar.problem("ROPT", message, "Give one value for each species, in the order of POSCAR."))
+    given = of_species(incar, "ROPT", runs, DEFAULT_ACCURACY, findings)
+    if given is None:
         return {}, Computed(None)
+    values = [abs(value) for value in given]
     if not all(0 < value <= LARGEST_ACCURACY for value in values):
         message = f"an accuracy above 0 and up to {LARGEST_ACCURACY:g} is meant; numbers of points are not understood"
         findings.add(incar.problem("ROPT", message, f"Remove the line ({DEFAULT_ACCURACY:g}), or give accuracies."))
@@ -54,4 +50,4 @@ def projector_accuracy(
     accuracy: dict[str, float] = {}
     for symbol, value in zip(runs, values, strict=True):
         accuracy[symbol] = min(value, accuracy.get(symbol, value))
-    return accuracy, Computed(tuple(values), line_of(incar, "ROPT"))
+    return accuracy, Computed(tuple(values), line_of(incar, "ROPT") if "ROPT" in incar.values else DEFAULT)

@@ -27,6 +27,9 @@ digits."""
 
 Tree = Mapping[str, Any]
 
+USUAL = asdict(Parameters(cutoff=0.0, electrons=0.0, bands=0))
+"""Defaults of all settings that have one."""
+
 CELL, POSITIONS, POINTS = "cell", "positions", "k-points"
 
 
@@ -76,11 +79,13 @@ def differences(before: Tree, now: Tree) -> list[Difference]:
 
 
 def other_settings(before: Tree, now: Tree) -> list[Difference]:
-    """Settings with another value than before."""
+    """Settings with another value than before; those that there were not yet had their default."""
     found = []
     for one in fields(Parameters):
-        changes = one.metadata.get("changes", Changes.NOTHING)
-        there, here = before.get(one.name), now[one.name]
+        changes, usual = one.metadata["changes"], USUAL[one.name]
+        there, here = before.get(one.name, usual), now[one.name]
+        if isinstance(usual, dict) and isinstance(there, Mapping):
+            there = usual | there
         if (changes is Changes.LESS and here >= (there or 0.0)) or (changes is Changes.BANDS and here is None):
             continue
         if changes is not Changes.NOTHING and there != here:

@@ -91,6 +91,20 @@ def number_or(incar: Incar, name: str, fallback: float) -> float:
     return float(value) if isinstance(value, int | float) else fallback
 
 
+def of_species(
+    incar: Incar, name: str, runs: Sequence[str], default: float, findings: Findings
+) -> list[float] | None:
+    """The values of a tag, one for each species of POSCAR in its order, the default for all if it is not given; None,
+    and an error, for another number of them."""
+    given = incar.values.get(name, (default,) * len(runs))
+    values = [float(value) for value in (given if isinstance(given, tuple) else (given,))]
+    if len(values) == len(runs):
+        return values
+    message = f"{len(values)} values, but POSCAR has {len(runs)} species ({' '.join(runs)})"
+    findings.add(incar.problem(name, message, "Give one value for each species, in the order of POSCAR."))
+    return None
+
+
 def tell_idle(incar: Incar, idle: Iterable[tuple[str, Sequence[str]]], findings: Findings) -> None:
     """A note about tags that are given, with a value that is not their default, and mean nothing here.
 

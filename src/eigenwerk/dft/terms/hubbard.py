@@ -23,6 +23,7 @@ from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import Setup, matching_radius
+from eigenwerk.dft.spin.form import Spin
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term
 from eigenwerk.errors import InputError
 from eigenwerk.io.paw.dataset import PawDataset
@@ -52,7 +53,7 @@ class Hubbard(Term):
         for parts, block_saij in zip(self.parts, charges.blocks, strict=True):
             derivative_saij = torch.zeros_like(block_saij)
             for place_a, shell in parts:
-                energy, part_saij = shell.energy(block_saij.index_select(1, place_a))
+                energy, part_saij = shell.energy(block_saij.index_select(1, place_a), charges.density.spin)
                 derivative_saij.index_copy_(1, place_a, part_saij)
                 energies.append(energy)
             blocks.append(derivative_saij)
@@ -70,25 +71,24 @@ class HubbardShell:
     overlap_jj: torch.Tensor
     u: float
 
-    def occupations(self, occupancy_saij: torch.Tensor) -> torch.Tensor:
-        """n of each spin channel from occupancies D (s, a, i, i); (s, a, m, m), eigenvalues 0 to 1.
+    def occupations(self, occupancy_saij: torch.Tensor, spin: Spin) -> torch.Tensor:
+        """n of each component from occupancies D (s, a, i, i); (s, a, m, m), of channels with eigenvalues 0 to 1.
 
-        One channel without spin polarisation holds both spins, so half of it counts.
+        One channel that holds both spins counts half: the matrix of both spins is (n + m·σ) / 2.
         """
         j, m = self.projector_jm.shape
         flat = self.projector_jm.flatten()
         shell_sajmjm = occupancy_saij[..., flat[:, None], flat].unflatten(-1, (j, m)).unflatten(2, (j, m))
         n_samm = torch.einsum("sajmkn,jk->samn", shell_sajmjm, self.overlap_jj.to(shell_sajmjm.dtype))
-        return 0.5 * (n_samm + n_samm.mH) * (len(occupancy_saij) / 2)
+        return 0.5 * (n_samm + n_samm.mH) * (spin.channels / 2)
 
-    def energy(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def energy(self, occupancy_saij: torch.Tensor, spin: Spin) -> tuple[torch.Tensor, torch.Tensor]:
         """E_U of all atoms in hartree, a scalar on the device, and its derivative ∂E_U/∂D, (s, a, i, i)."""
-        n_samm = self.occupations(occupancy_saij)
-        unit_mm = torch.eye(n_samm.shape[-1], dtype=n_samm.dtype, device=n_samm.device)
-        holes_samm = unit_mm - n_samm
-        weight = 2 / len(occupancy_saij)
-        energy = 0.5 * self.u * weight * (n_samm * holes_samm.mT).sum().real
-        potential_samm = self.u * (0.5 * unit_mm - n_samm)
+        n_samm = self.occupations(occupancy_saij, spin)
+        unit_samm = spin.by_components(torch.eye(n_samm.shape[-1], dtype=n_samm.dtype, device=n_samm.device))[:, None]
+        holes_samm = unit_samm - n_samm
+        energy = 0.5 * self.u * (2 / spin.channels) * (n_samm * holes_samm.mT).sum().real
+        potential_samm = self.u * (0.5 * unit_samm - n_samm)
         j, m = self.projector_jm.shape
         block_sajmkn = torch.einsum("samn,jk->sajmkn", potential_samm, self.overlap_jj.to(potential_samm.dtype))
         derivative_saij, flat = torch.zeros_like(occupancy_saij), self.projector_jm.flatten()

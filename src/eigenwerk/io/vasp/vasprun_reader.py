@@ -6,9 +6,11 @@ Layout: docs/formats/vasprun.md.
 
 import xml.etree.ElementTree as ET
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.bounded import MEGABYTE, read_bounded
 from eigenwerk.io.bounded_xml import xml_text, xml_tree
 from eigenwerk.io.vasp.elements import ELEMENTS
-from eigenwerk.io.vasp.output.record import DensityOfStates, RunReport
+from eigenwerk.io.vasp.output.record import DensityOfStates, IonicStep, RunReport, StepRecord
 
 LARGEST = 2000 * MEGABYTE
 """Bytes of a file that are read."""
@@ -27,31 +29,17 @@ PROGRAM = "eigenwerk"
 _PASSED_OVER = {"projected", "projected_kpoints_opt", "eigenvalues_kpoints_opt", "dielectricfunction", "dynmat"}
 
 
-@dataclass(frozen=True, eq=False)
-class ReadStep:
-    """One ionic step.
+OWN = {
+    "absolute_energy": "absolute_energy", "magnetization": "moment", "force_error": "force_error",
+    "pulay_stress": "pulay", "temperature": "temperature", "largest_force": "largest_force",
+    "largest_stress": "largest_stress",
+}  # fmt: skip
+"""Numbers of an ionic step that eigenwerk alone writes, and what they are called in a record."""
 
-    lattice_cv: (c, v) Angstrom; scaled_ac: (a, c); free_x, zero_x, seconds_x: of each step of self-consistency, free
-    energy and energy extrapolated to no smearing (eV), wall time.  energy: entries by name, eV; components: of the last
-    step of self-consistency.  forces_av: eV/Angstrom, stress_vv: kB, positive where the cell wants to expand; None if
-    absent.  own: what eigenwerk alone writes, as text.
-    """
-
-    lattice_cv: np.ndarray
-    scaled_ac: np.ndarray
-    free_x: np.ndarray
-    zero_x: np.ndarray
-    seconds_x: np.ndarray
-    energy: Mapping[str, float]
-    components: Mapping[str, float]
-    forces_av: np.ndarray | None
-    stress_vv: np.ndarray | None
-    own: Mapping[str, str]
-
-    @property
-    def largest_force(self) -> float | None:
-        """Largest norm of the forces on one atom, eV/Angstrom."""
-        return None if self.forces_av is None else float(np.linalg.norm(self.forces_av, axis=1).max())
+OF_DYNAMICS = {
+    "kinetic": "kinetic", "lattice kinetic": "lattice_kinetic", "nosepot": "thermostat",
+    "nosekinetic": "thermostat_kinetic", "total": "conserved",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +48,9 @@ class VasprunFile:
 
     generator: program, version, date, time, run; incar, parameters: tags as text; generation: words about the mesh;
     point_kc: reduced, weight_k: sum one; symbols: one per atom; titles: data set of each element; steps: ionic steps.
-    fermi_level, eig_skn: eV; occ_skn: 0 to 1; dos with the names of the columns of its parts; None where the file has
-    none.  run_report: the run in words, of files of eigenwerk.
+    fermi_level, eig_skn: eV; occ_skn: 0 to 1; dos: None where the file has
+    none, as the others.  run_report: the run in words, status: how it
+    ended, one sentence, of files of eigenwerk.
     """
 
     path: Path
@@ -73,13 +62,13 @@ class VasprunFile:
     weight_k: np.ndarray
     symbols: tuple[str, ...]
     titles: Mapping[str, str]
-    steps: tuple[ReadStep, ...]
+    steps: tuple[IonicStep, ...]
     fermi_level: float | None
     eig_skn: np.ndarray | None
     occ_skn: np.ndarray | None
     dos: DensityOfStates | None
-    columns: tuple[str, ...]
     run_report: RunReport | None
+    status: str = ""
 
     @property
     def own(self) -> bool:
@@ -87,14 +76,14 @@ class VasprunFile:
         return self.generator.get("program", "").lower() == PROGRAM
 
     @property
-    def last(self) -> ReadStep:
+    def last(self) -> IonicStep:
         """The last ionic step."""
         return self.steps[-1]
 
     @property
     def converged(self) -> bool | None:
         """What a file of eigenwerk says of its last ionic step; None for other programs."""
-        return {"T": True, "F": False}.get(self.last.own.get("converged", "").strip())
+        return self.last.converged if self.own else None
 
     @property
     def reached(self) -> bool | None:
@@ -139,7 +128,7 @@ def _content(path: Path, root: ET.Element) -> VasprunFile:
         raise InputError(f"{path}: holds no ionic step: its run ended before the first one was done. Run it again.")
     steps = tuple(_step(element, len(symbols)) for element in found)
     eig_skn, occ_skn = _eigenvalues(found[-1].find("eigenvalues"))
-    dos, columns = _dos(found[-1].find("dos"), len(symbols))
+    dos = _dos(found[-1].find("dos"), len(symbols))
     fermi = found[-1].find("dos/i[@name='efermi']")
     points = root.find("kpoints/varray[@name='kpointlist']")
     weights = root.find("kpoints/varray[@name='weights']")
@@ -151,8 +140,8 @@ def _content(path: Path, root: ET.Element) -> VasprunFile:
         path, _tags(root.find("generator")), _tags(root.find("incar")), _tags(root.find("parameters")),
         _generation(root.find("kpoints/generation")),
         point_kc, weight_k, symbols, titles, steps,
-        fermi_level, eig_skn, occ_skn, dos, columns,
-        None if run_report is None else _run_report(run_report),
+        fermi_level, eig_skn, occ_skn, dos,
+        None if run_report is None else _run_report(run_report), _own(found[-1]).get("status", ""),
     )  # fmt: skip
 
 
@@ -225,38 +214,61 @@ def _energies(element: ET.Element | None) -> dict[str, float]:
     return {name: _number(value) for name, value in _tags(element).items()}
 
 
-def _step(element: ET.Element, atoms: int) -> ReadStep:
-    steps = element.findall("scstep")
-    inner = [_energies(step.find("energy")) for step in steps]
-    times = [_text(step.find("time[@name='total']")).split()[-1:] or ["nan"] for step in steps]
-    forces = element.find("varray[@name='forces']")
-    stress = element.find("varray[@name='stress']")
+def _own(element: ET.Element) -> dict[str, str]:
+    """What eigenwerk alone writes of an ionic step, as text."""
+    entries = element.findall(f"separator[@name='{PROGRAM}']/*")
+    return {one.attrib["name"]: _text(one) for one in entries if one.tag in ("i", "v")}
+
+
+def _step(element: ET.Element, atoms: int) -> IonicStep:
+    energy, own = _energies(element.find("energy")), _own(element)
+    forces, stress = element.find("varray[@name='forces']"), element.find("varray[@name='stress']")
     structure = element.find("structure")
     assert structure is not None
-    step = ReadStep(
-        _rows(structure.find("crystal/varray[@name='basis']"), 3),
-        _rows(structure.find("varray[@name='positions']"), 3),
-        np.array([entry.get("e_fr_energy", np.nan) for entry in inner]),
-        np.array([entry.get("e_0_energy", np.nan) for entry in inner]),
-        np.array([_number(time) for (time,) in times]),
-        _energies(element.find("energy")),
-        {name: value for name, value in (inner[-1] if inner else {}).items() if not name.startswith("e_")},
-        None if forces is None else _rows(forces, 3), None if stress is None else _rows(stress, 3),
-        {
-            one.attrib["name"]: _text(one)
-            for one in element.findall(f"separator[@name='{PROGRAM}']/*") if one.tag in ("i", "v")
-        },
+    inner = [(_energies(step.find("energy")), _seconds(step)) for step in element.findall("scstep")] or [(energy, nan)]
+    moment_a = np.array(own.get("magnetization_per_atom", "").split(), dtype=float)
+    values: dict[str, Any] = {
+        "lattice_cv": _rows(structure.find("crystal/varray[@name='basis']"), 3),
+        "scaled_ac": _rows(structure.find("varray[@name='positions']"), 3),
+        "forces_av": None if forces is None else _rows(forces, 3),
+        "stress_vv": None if stress is None else _rows(stress, 3),
+        "moment_a": moment_a if len(moment_a) == atoms else None,
+        **{name: energy[word] for word, name in OF_DYNAMICS.items() if word in energy},
+        **{name: _number(own[word]) for word, name in OWN.items() if word in own},
+    }  # fmt: skip
+    _require_step(values, atoms)
+    return IonicStep(
+        steps=tuple(_scf(inner)), free_energy=energy.get("e_fr_energy", nan),
+        energy_without_entropy=energy.get("e_wo_entrp", nan), energy_zero=energy.get("e_0_energy", nan),
+        converged=own.get("converged") != "F",
+        components={name: value for name, value in inner[-1][0].items() if not name.startswith("e_")},
+        remarks=tuple(filter(None, own.get("motion", "").split("; "))), **values,
     )  # fmt: skip
-    lattice_cv = step.lattice_cv
+
+
+def _seconds(element: ET.Element) -> float:
+    return _number((_text(element.find("time[@name='total']")).split() or ["nan"])[-1])
+
+
+def _scf(inner: list[tuple[dict[str, float], float]]) -> Iterator[StepRecord]:
+    before = 0.0
+    for number, (energy, seconds) in enumerate(inner, start=1):
+        free, without, zero = (energy.get(name, nan) for name in ("e_fr_energy", "e_wo_entrp", "e_0_energy"))
+        yield StepRecord(number, "", free, without, zero, free - before, nan, 0, nan, seconds=seconds)
+        before = free
+
+
+def _require_step(values: Mapping[str, Any], atoms: int) -> None:
+    """Raise ValueError for a cell without a volume, and for places or forces of other atoms."""
+    lattice_cv = values["lattice_cv"]
     if lattice_cv.shape != (3, 3) or not np.isfinite(lattice_cv).all() or abs(np.linalg.det(lattice_cv)) < 1e-6:
         raise ValueError("a cell has no three independent vectors")
-    shapes = {"positions": step.scaled_ac, "forces": step.forces_av}
-    for name, value in shapes.items():
+    for name, value in (("positions", values["scaled_ac"]), ("forces", values["forces_av"])):
         if value is not None and (len(value) != atoms or not np.isfinite(value).all()):
             raise ValueError(f"{len(value)} {name} for {atoms} atoms, or some that are not finite")
-    if step.stress_vv is not None and step.stress_vv.shape != (3, 3):
-        raise ValueError(f"a stress of {step.stress_vv.size} numbers")
-    return step
+    stress_vv = values["stress_vv"]
+    if stress_vv is not None and stress_vv.shape != (3, 3):
+        raise ValueError(f"a stress of {stress_vv.size} numbers")
 
 
 def _eigenvalues(element: ET.Element | None) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -267,10 +279,10 @@ def _eigenvalues(element: ET.Element | None) -> tuple[np.ndarray | None, np.ndar
     return value_skny[..., 0], value_skny[..., 1]
 
 
-def _dos(element: ET.Element | None, atoms: int) -> tuple[DensityOfStates | None, tuple[str, ...]]:
+def _dos(element: ET.Element | None, atoms: int) -> DensityOfStates | None:
     sets = [] if element is None else element.findall("total/array/set/set")
     if element is None or not sets:
-        return None, ()
+        return None
     value_sxy = np.array([_rows(spin, 3) for spin in sets])
     dos = DensityOfStates(value_sxy[0, :, 0], value_sxy[..., 1], value_sxy[..., 2])
     if len(dos.energy_x) < 2 or not (np.diff(dos.energy_x) > 0).all():
@@ -278,12 +290,11 @@ def _dos(element: ET.Element | None, atoms: int) -> tuple[DensityOfStates | None
     fields = [_text(field) for field in element.findall("partial/array/field")]
     ions = element.findall("partial/array/set/set")
     if not ions:
-        return dos, ()
+        return dos
     part_asxL = np.array([[_rows(s, len(fields))[:, 1:] for s in ion.findall("set")[: len(sets)]] for ion in ions])
     if part_asxL.shape[:3] != (atoms, *dos.total_sx.shape):
         raise ValueError(f"parts of the density of states of shape {part_asxL.shape} for {atoms} atoms")
-    parts = DensityOfStates(dos.energy_x, dos.total_sx, dos.integrated_sx, part_asxL.transpose(1, 2, 0, 3))
-    return parts, tuple(fields[1:])
+    return replace(dos, partial_sxaL=part_asxL.transpose(1, 2, 0, 3), columns=tuple(fields[1:]))
 
 
 def _run_report(element: ET.Element) -> RunReport | None:

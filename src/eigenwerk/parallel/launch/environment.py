@@ -160,3 +160,8 @@ def wished_threads(environ: Mapping[str, str] = os.environ) -> int:
     """OMP_NUM_THREADS, of the outermost level; 0 without a request."""
     wanted = environ.get("OMP_NUM_THREADS", "").split(",")[0]
     return int(wanted) if wanted.isdecimal() else 0
+
+
+def available_threads() -> int:
+    """The cores this process may use, or OMP_NUM_THREADS, the usual way to ask for fewer."""
+    return wished_threads() or len(os.sched_getaffinity(0))

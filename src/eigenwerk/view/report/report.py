@@ -14,6 +14,7 @@ from eigenwerk.perf.run_trace import RunTrace, load_run
 from eigenwerk.shown import for_page
 from eigenwerk.view.choice import PICTURES, Options
 from eigenwerk.view.folder import BANDS, CONVERGE, EOS, NEB, STATE, RunFolder
+from eigenwerk.view.ionic_plot import force_of
 from eigenwerk.view.report.page import cards, details, figure, page, remarks, section, table, text, verbatim
 from eigenwerk.view.report.tables import (
     atom_table,
@@ -92,7 +93,7 @@ def _instead(folder: RunFolder) -> str:
 
 def _head(folder: RunFolder, run_report: RunReport) -> str:
     found = folder.vasprun
-    status = found.last.own.get("status", "")
+    status = found.status
     good = found.reached is True
     status = status.rstrip(".")
     words = status[:1].upper() + status[1:] if status else "Converged" if good else "NOT CONVERGED"
@@ -112,7 +113,7 @@ def _glance(folder: RunFolder, run_report: RunReport) -> str:
     last, found = folder.vasprun.last, dict(run_report.found)
     rows = []
     if not folder.fixed_density:
-        free, atoms = last.energy["e_fr_energy"], len(folder.vasprun.symbols)
+        free, atoms = last.free_energy, len(folder.vasprun.symbols)
         rows.append(("free energy", f"{free:.6f} eV", f"{free / atoms:.6f} eV per atom"))
     gap, _, kind = found.get("band gap", "").partition(", ")
     if gap:
@@ -122,12 +123,11 @@ def _glance(folder: RunFolder, run_report: RunReport) -> str:
     elif folder.vasprun.fermi_level is not None:
         words = found.get("Fermi level", "").partition(", ")[2]
         rows.append(("Fermi level", f"{folder.vasprun.fermi_level:.4f} eV", words))
-    moment = last.own.get("magnetization")
-    if moment:
-        rows.append(("magnetic moment", f"{float(moment):.4f} μB", "of the cell"))
+    if last.moment is not None:
+        rows.append(("magnetic moment", f"{last.moment:.4f} μB", "of the cell"))
     doubt = "" if folder.vasprun.converged else "not reliable: not converged"
-    if last.largest_force is not None:
-        rows.append(("largest force", f"{last.largest_force:.4f} eV/Å", doubt))
+    if (force := force_of(last)) is not None:
+        rows.append(("largest force", f"{force:.4f} eV/Å", doubt))
     if last.stress_vv is not None:
         rows.append(("pressure", f"{last.stress_vv.trace() / 30:.3f} GPa", doubt))
     for label, words in run_report.found:
@@ -205,16 +205,15 @@ def _forces(folder: RunFolder) -> Iterator[str]:
     if last.forces_av is None and not folder.fixed_density:
         yield text("Forces were not computed.", "soft")
     if last.forces_av is not None:
-        yield text(f"The largest force is {last.largest_force:.5f} eV/Å. All stand in the table of atoms.")
-        error = last.own.get("force_error")
-        if error and float(error) > 0:
-            yield text(f"Estimated error, from a density that is not quite self-consistent: {float(error):.1e} eV/Å.")
-    if "magnetization" in last.own:
-        yield text(f"The moment of the cell is {float(last.own['magnetization']):.4f} μB.")
+        yield text(f"The largest force is {force_of(last):.5f} eV/Å. All stand in the table of atoms.")
+        if last.force_error:
+            words = "Estimated error, from a density that is not quite self-consistent"
+            yield text(f"{words}: {last.force_error:.1e} eV/Å.")
+    if last.moment is not None:
+        yield text(f"The moment of the cell is {last.moment:.4f} μB.")
     if last.stress_vv is not None:
         yield table(("kB", "x", "y", "z"), stress_rows(last))
-        pulay = last.own.get("pulay_stress")
-        more = f" {float(pulay) / 10:.3g} GPa of it come from the limited basis (Pulay)." if pulay else ""
+        more = f" {last.pulay / 10:.3g} GPa of it come from the limited basis (Pulay)." if last.pulay else ""
         whole = f"pressure {last.stress_vv.trace() / 30:.4f} GPa.{more}"
         yield text(f"Stress in kB, positive where the cell wants to expand; {whole}")
 

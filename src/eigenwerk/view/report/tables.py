@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.io.vasp.vasprun_reader import ReadStep, VasprunFile
+from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
+from eigenwerk.io.vasp.vasprun_reader import VasprunFile
 from eigenwerk.perf.profile import Profile
 from eigenwerk.shown import for_page
-from eigenwerk.view.ionic_plot import pressure
+from eigenwerk.view.ionic_plot import force_of, pressure
 from eigenwerk.view.report.page import table
 
 SMALL_SHARE = 0.005
@@ -60,16 +60,17 @@ def kpoint_rows(found: VasprunFile) -> list[list[str]]:
 
 def energy_rows(found: VasprunFile) -> list[tuple[str, str, str]]:
     """Energies of the last ionic step."""
-    energy, atoms = found.last.energy, len(found.symbols)
-    names = {
-        "e_fr_energy": "free energy", "e_0_energy": "extrapolated to zero smearing",
-        "e_wo_entrp": "without the entropy term", "kinetic": "kinetic energy of the ions", "total": "conserved energy",
-    }  # fmt: skip
-    rows = [(name, f"{energy[key]:.8f}", f"{energy[key] / atoms:.8f}") for key, name in names.items() if key in energy]
-    absolute = found.last.own.get("absolute_energy")
-    if absolute:
-        rows.append(("free energy of all electrons", f"{float(absolute):.6f}", f"{float(absolute) / atoms:.6f}"))
-    return rows
+    last, atoms = found.last, len(found.symbols)
+    rows = [
+        ("free energy", last.free_energy, 8), ("extrapolated to zero smearing", last.energy_zero, 8),
+        ("without the entropy term", last.energy_without_entropy, 8),
+        ("kinetic energy of the ions", last.kinetic, 8), ("conserved energy", last.conserved, 8),
+        ("free energy of all electrons", last.absolute_energy, 6),
+    ]  # fmt: skip
+    return [
+        (name, f"{value:.{digits}f}", f"{value / atoms:.{digits}f}")
+        for name, value, digits in rows if value is not None
+    ]  # fmt: skip
 
 
 def component_rows(found: VasprunFile) -> Rows:
@@ -77,7 +78,7 @@ def component_rows(found: VasprunFile) -> Rows:
     return [(name.replace("_", " "), f"{value:.6f}") for name, value in found.last.components.items()]
 
 
-def stress_rows(step: ReadStep) -> list[list[str]]:
+def stress_rows(step: IonicStep) -> list[list[str]]:
     """Three rows in kB."""
     assert step.stress_vv is not None
     return [[name, *(f"{x + 0.0:.3f}" for x in row)] for name, row in zip("xyz", step.stress_vv, strict=True)]
@@ -99,18 +100,18 @@ def step_table(steps: Sequence[StepRecord]) -> str:
     return table([*heads, "time (s)"], rows)
 
 
-def ionic_table(steps: Sequence[ReadStep]) -> str:
+def ionic_table(steps: Sequence[IonicStep]) -> str:
     """Ionic steps; those that did not converge are red."""
     rows, marked = [], []
-    lowest = min(step.energy.get("e_fr_energy", np.nan) for step in steps)
+    lowest = min(step.free_energy for step in steps)
     for number, step in enumerate(steps, start=1):
-        free, force = step.energy.get("e_fr_energy", np.nan), step.largest_force
+        free, force = step.free_energy, force_of(step)
         rows.append([
             str(number), f"{free:.8f}", f"{1000 * (free - lowest):.3f}", "" if force is None else f"{force:.5f}",
             "" if step.stress_vv is None else f"{pressure(step):.3f}",
-            f"{abs(float(np.linalg.det(step.lattice_cv))):.4f}", str(len(step.free_x)),
+            f"{abs(float(np.linalg.det(step.lattice_cv))):.4f}", str(len(step.steps)),
         ])  # fmt: skip
-        marked.append(step.own.get("converged") == "F")
+        marked.append(not step.converged)
     heads = ("step", "free energy (eV)", "from the lowest (meV)", "largest force (eV/Å)", "pressure (GPa)",
              "volume (Å³)", "SCF steps")  # fmt: skip
     return table(heads, rows, marked)

@@ -1,5 +1,7 @@
 """LOCPOT, AECCAR and ELFCAR: sums, closed forms, and what must be the same whatever computed it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,11 @@ from eigenwerk.dft.after.fields.localisation import localisation_blocks
 from eigenwerk.dft.after.fields.potential import electrostatic_blocks, total_blocks
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.density.density import Density
+from eigenwerk.dft.density.fields import ALWAYS
+from eigenwerk.dft.inputs.steps.field_files import asked_fields
+from eigenwerk.functionals.functional import TAU
+from eigenwerk.io.vasp.input.incar import parse_incar
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import SerialCommunicator
@@ -124,8 +131,14 @@ def test_real_and_complex_orbitals_are_localised_alike(solved, name):
 
 
 def test_a_bond_is_localised_and_symmetric(calculation, crystal):
+    """By the τ that travels with the density, and by that of the last orbitals, made once."""
     calc = calculation(crystal("si"), mesh=(2, 2, 2), symmetry_level=2, cutoff_eV=200.0, real=True)
-    (value,) = localisation_blocks(calc.run().state, calc.symmetrise)
+    state = replace(calc, asked=asked_fields(parse_incar("LELF = T\n"))).run().state
+    (value,) = localisation_blocks(state, calc.symmetrise)
+    assert set(state.output.value) == {*ALWAYS, TAU} and asked_fields(parse_incar("LCHARG = T\n")) == set()
+    without = Density({name: state.output.value[name] for name in ALWAYS}, state.output.spin)
+    (again,) = localisation_blocks(replace(state, output=without), calc.symmetrise)
+    np.testing.assert_allclose(again, value, atol=1e-12)
     n = value.shape[0]
     bond, other = value[n // 8, n // 8, n // 8], value[-3 * n // 8 % n, n // 8, n // 8]
     assert bond > 0.9
@@ -140,7 +153,7 @@ def all_fields(world, parts, groups):
     """On one rank: every field of a run."""
     structure, kpoints, parameters, datasets, real = parts
     runtime = Runtime(grid=make_process_grid(world, groups))
-    calc = Calculation(structure, kpoints, parameters, datasets, runtime, real)
+    calc = Calculation(structure, kpoints, parameters, datasets, runtime, real, asked=frozenset({TAU}))
     state = calc.run().state
     potential = calc.builder(state.density)
     return [

@@ -118,3 +118,28 @@ def test_a_result_goes_to_other_processes_and_is_a_start_there(result):
     assert (there.forces_eV_per_A == result.forces_eV_per_A).all()
     again = dft.run(silicon(), kpts=(2, 2, 1), start=there, **SETTINGS)
     assert again.converged and again.free_energy_eV == pytest.approx(result.free_energy_eV, abs=1e-5)
+
+
+def test_a_dispersion_correction_is_in_all_energies_forces_and_stress():
+    """D2, which needs no library; by the function and by the calculator."""
+    given = {"kpts": (1, 1, 1), **SETTINGS}
+    plain, with_it = dft.run(silicon(), **given), dft.run(silicon(), ivdw=1, **given)
+    assert plain.dispersion_eV is None and with_it.dispersion_eV < -0.1
+    for name in ("energy_eV", "free_energy_eV", "energy_without_entropy_eV", "absolute_energy_eV"):
+        assert getattr(with_it, name) - getattr(plain, name) == pytest.approx(with_it.dispersion_eV, abs=1e-7)
+    assert np.abs(with_it.forces_eV_per_A - plain.forces_eV_per_A).max() > 1e-3
+    assert with_it.pressure_GPa < plain.pressure_GPa - 0.1  # it pulls
+    assert "dispersion correction" in repr(with_it)
+    document = with_it.run.as_dict()["energies_eV"]
+    assert document["dispersion"] == document["components"]["dispersion"] == with_it.dispersion_eV
+
+
+@pytest.mark.slow
+def test_a_state_with_a_correction_goes_on_and_another_correction_is_told(tmp_path):
+    """Its settings come back from eigenwerk.h5 as they were."""
+    given = {"ivdw": 1, "folder": tmp_path, **SETTINGS}
+    first = dft.run(silicon(), vdw_s6=0.7, **given)
+    same, other = (dft.run(silicon(), vdw_s6=scale, istart=1, **given) for scale in (0.7, 0.35))
+    assert same.dispersion_eV == first.dispersion_eV and not any("IVDW" in note for note in same.run.notes)
+    assert other.dispersion_eV == pytest.approx(first.dispersion_eV / 2)
+    assert any("not the same IVDW" in note for note in other.run.notes) and len(other.run.steps) < 5

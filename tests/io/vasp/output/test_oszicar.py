@@ -76,3 +76,13 @@ def test_each_ionic_step_has_its_line_with_the_change_of_energy(tmp_path, make_r
 def test_a_run_that_may_move_ions_has_its_energy_as_the_first_change(tmp_path, make_record):
     write_oszicar(tmp_path / "OSZICAR", make_record(parameters={"NSW": 5}))
     assert (tmp_path / "OSZICAR").read_text().endswith("  d E =-.125168E+02\n")
+
+
+def test_a_dispersion_correction_has_a_line_that_readers_pass_over(tmp_path, make_record):
+    outputs = pytest.importorskip("pymatgen.io.vasp.outputs", reason="pymatgen is not installed")
+    record = make_record(spins=2)
+    last = replace(record.last, components={**record.last.components, "dispersion": -0.62686718})
+    write_oszicar(tmp_path / "OSZICAR", replace(record, ionic_steps=(last,)))
+    assert "       Edisp (eV)  -0.62686718\n   1 F=" in (tmp_path / "OSZICAR").read_text()
+    oszicar = outputs.Oszicar(str(tmp_path / "OSZICAR"))
+    assert len(oszicar.electronic_steps[0]) == 3 and oszicar.final_energy == pytest.approx(-12.511828)

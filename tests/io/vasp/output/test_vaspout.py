@@ -76,3 +76,14 @@ def test_projections_paths_and_a_second_list_are_there(written, make_record):
     np.testing.assert_array_equal(opt["eigenvalues"], final.eig_skn + 1)
     np.testing.assert_array_equal(opt["kpoint_coords"], points_kc)
     assert file["results/electron_dos_kpoints_opt/efermi"][()] == record.final.fermi_level
+
+
+def test_a_dispersion_correction_is_a_column_of_its_own(tmp_path, make_record):
+    record = make_record()
+    steps = tuple(replace(ionic, components={**ionic.components, "dispersion": -0.5}) for ionic in record.ionic_steps)
+    write_vaspout(tmp_path / "vaspout.h5", replace(record, ionic_steps=steps))
+    with h5py.File(tmp_path / "vaspout.h5") as file:
+        ions = file["intermediate/ion_dynamics"]
+        assert ions["energies_tags"][()][-1].strip() == b"dispersion     EDISP"
+        np.testing.assert_allclose(ions["energies"][:, -1], -0.5)
+        assert ions["energies"][-1, 0] == record.last.free_energy

@@ -12,7 +12,7 @@ from math import pi
 import numpy as np
 
 from eigenwerk.dft.density.density import density_of
-from eigenwerk.dft.density.kind import Orbitals
+from eigenwerk.dft.density.kind import FilledOrbitals
 from eigenwerk.dft.density.symmetrise import Symmetriser
 from eigenwerk.dft.scf.state import State
 from eigenwerk.functionals.functional import TAU
@@ -25,7 +25,7 @@ def localisation_blocks(state: State, symmetrise: Symmetriser) -> list[np.ndarra
     """ELF of each spin, or of half of the electrons without spin.  All ranks call it together."""
     basis, output = state.system.basis, state.output
     if TAU not in output.value:  # a density that is kept
-        made = density_of(Orbitals.of(symmetrise.atoms, state.coeff_sknG, state.filling_skn), (TAU,))
+        made = density_of(FilledOrbitals.of(symmetrise.atoms, state.coeff_sknG, state.filling_skn), (TAU,))
         output = replace(output, value={**output.value, **symmetrise(made).value})
     tau_sg = 2 * output.value[TAU]
     density_sg, slope_vg = output.density_sg, 1j * basis.vector_gv[: basis.density_count].T

@@ -4,10 +4,21 @@ from math import fsum
 
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.findings import Findings
-from eigenwerk.dft.settings.tags_in_force import Computed, line_of
+from eigenwerk.dft.settings.parameters import functional_title
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of, number_or
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import Functional
-from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, LIBXC_HYBRIDS, find_functional, libxc_functional
+from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.functionals.non_local import NonLocal
+from eigenwerk.functionals.table import (
+    DEFAULT,
+    FAMILIES,
+    FUNCTIONALS,
+    LIBXC_HYBRIDS,
+    find_functional,
+    libxc_functional,
+    member_tag,
+)
 from eigenwerk.io.paw.formats import read_header
 from eigenwerk.io.paw.paw_library import choose_dataset, list_datasets, recommended_cutoff
 from eigenwerk.io.vasp.elements import without_isotope
@@ -16,12 +27,38 @@ from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.units import HARTREE_EV
 
+PARAMETERS = ("PARAM1", "PARAM2")
+"""Tags of the numbers of a family of functionals."""
+
 LARGE_ERROR = 0.1
 """Expected error of energy differences, eV per atom, from which on a cutoff is a mistake rather than a choice."""
 
 
-def choose_functional(incar: Incar, findings: Findings) -> Functional:
-    """The functional of GGA, LIBXC1 and LIBXC2; that of an INCAR that names none where they cannot be used."""
+def choose_functional(incar: Incar, findings: Findings) -> tuple[Functional, dict[str, Computed]]:
+    """The functional of GGA with PARAM1 and PARAM2, or of LIBXC1 and LIBXC2, and these numbers in force; that of an
+    INCAR that names none where they cannot be used."""
+    found = _functional_by_name(incar, findings)
+    given = [tag for tag in PARAMETERS if tag in incar.values]
+    family = FAMILIES.get(found.tag)
+    if family is None:
+        for tag in given:
+            message = f"not used: {found.title} takes no numbers, GGA = {' and '.join(FAMILIES)} do"
+            findings.add(incar.problem(tag, message, severity="warning"))
+        return found, {tag: Computed(None) for tag in PARAMETERS}
+    missing = [tag for tag in PARAMETERS if tag not in given and not incar.broken(tag)]
+    values = [number_or(incar, tag, usual) for tag, usual in zip(PARAMETERS, family.usual, strict=True)]
+    if family.tag == "BO" and missing:
+        pairs = zip(PARAMETERS, values, strict=True)
+        taken = ", ".join(f"{tag} = {value:.10g}" for tag, value in pairs if tag in missing)
+        message = f"{taken} {'is' if len(missing) == 1 else 'are'} taken, as in {found.title}; in VASP write them"
+        findings.add(incar.problem("GGA", message, severity="note"))
+    origins = [line_of(incar, tag) if tag in given else f"GGA = {family.tag}" for tag in PARAMETERS]
+    computed = {tag: Computed(*one) for tag, *one in zip(PARAMETERS, values, origins, strict=True)}
+    return find_functional(member_tag(family, *values)), computed
+
+
+def _functional_by_name(incar: Incar, findings: Findings) -> Functional:
+    """The functional without numbers of its own."""
     words = [tag for tag in ("LIBXC1", "LIBXC2") if tag in incar.values]
     if str(incar.get("GGA")) != "LIBXC":
         # beside METAGGA, which is refused, they are not worth words of their own
@@ -47,24 +84,44 @@ def choose_functional(incar: Incar, findings: Findings) -> Functional:
 
 
 def choose_datasets(
-    poscar: Poscar, incar: Incar, functional: Functional, findings: Findings
-) -> dict[str, DataSet]:
+    poscar: Poscar, incar: Incar, functional: Functional, hybrid: Hybrid | None, non_local: NonLocal | None,
+    findings: Findings,
+) -> dict[str, DataSet]:  # fmt: skip
     """Data sets of all elements that have one, in the order of the structure; what is missing becomes an error."""
-    variants = _variants(poscar, incar, functional, findings)
-    found = {}
+    served = serving(functional, non_local)
+    variants = _variants(poscar, incar, served, findings)
+    found, asked = {}, set()
     for symbol in dict.fromkeys(poscar.symbols):
         try:
-            path = choose_dataset(symbol, *functional.data, variant=variants.get(symbol))
+            variant, made_for = _split_variant(variants.get(symbol))
+            asked |= {symbol} if made_for else set()
+            path = choose_dataset(symbol, *(made_for or served), variant=variant)
             header = read_header(path)
         except InputError as error:
-            asked = symbol in _wanted(incar)
+            by_tag = symbol in _wanted(incar)
             findings.add(
-                incar.problem("SETUPS", str(error)) if asked else Problem("error", poscar.file, None, str(error))
+                incar.problem("SETUPS", str(error)) if by_tag else Problem("error", poscar.file, None, str(error))
             )
             continue
         found[symbol] = DataSet(symbol, path, header, recommended_cutoff(header))
-    _note_other_functional(found, functional, incar, findings)
+    title = functional_title(functional.tag, None if non_local is None else hybrid, non_local)
+    by_default = {symbol: data for symbol, data in found.items() if symbol not in asked}
+    _note_other_functional(by_default, served, title, incar, findings)
     return found
+
+
+def serving(functional: Functional, non_local: NonLocal | None) -> tuple[str, ...]:
+    """Functionals whose data sets serve, best first: with non-local correlation those of PBE, as in VASP's recipes."""
+    return functional.data if non_local is None else tuple(dict.fromkeys(("PBE", *functional.data)))
+
+
+def _split_variant(word: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """Variant, and the functional whose sets are asked for, of a word of SETUPS: revPBE, v3, v3.revPBE."""
+    variant, _, last = (word or "").rpartition(".")
+    for functional in FUNCTIONALS.values():
+        if last.casefold() == functional.data[0].casefold():
+            return variant or None, (functional.data[0],)
+    return word, ()
 
 
 def mixed_momenta(incar: Incar, datasets: dict[str, DataSet]) -> dict[str, Computed]:
@@ -81,7 +138,7 @@ def _wanted(incar: Incar) -> dict[str, str]:
     return dict(pairs) if isinstance(pairs, tuple) else {}
 
 
-def _variants(poscar: Poscar, incar: Incar, functional: Functional, findings: Findings) -> dict[str, str]:
+def _variants(poscar: Poscar, incar: Incar, served: tuple[str, ...], findings: Findings) -> dict[str, str]:
     """Variants by element: those of SETUPS, then suffixes of species names for which a data set exists."""
     wanted = _wanted(incar)
     for symbol in wanted.keys() - set(poscar.symbols):
@@ -92,14 +149,14 @@ def _variants(poscar: Poscar, incar: Incar, functional: Functional, findings: Fi
     for (symbol, _), suffix in zip(poscar.species_runs, suffixes, strict=True):
         variant = without_isotope(suffix).strip("_./- ")
         if variant and symbol not in wanted:
-            _take_suffix(symbol, variant, functional, named, poscar, findings)
+            _take_suffix(symbol, variant, served, named, poscar, findings)
     return named | wanted
 
 
 def _take_suffix(
-    symbol: str, variant: str, functional: Functional, named: dict[str, str], poscar: Poscar, findings: Findings
+    symbol: str, variant: str, served: tuple[str, ...], named: dict[str, str], poscar: Poscar, findings: Findings
 ) -> None:
-    existing = {entry.variant for entry in list_datasets(functional.data[0]) if entry.element == symbol}
+    existing = {entry.variant for entry in list_datasets(served[0]) if entry.element == symbol}
     if named.get(symbol, variant) != variant:
         findings.warn(
             poscar.file, f"{symbol} has two different suffixes; {symbol}_{named[symbol]} counts for all atoms"
@@ -115,12 +172,14 @@ def _take_suffix(
         )
 
 
-def _note_other_functional(found: dict[str, DataSet], functional: Functional, incar: Incar, findings: Findings) -> None:
-    others = [data.header.name for data in found.values() if data.header.functional != functional.data[0]]
+def _note_other_functional(
+    found: dict[str, DataSet], served: tuple[str, ...], title: str, incar: Incar, findings: Findings
+) -> None:
+    others = [data.header.name for data in found.values() if data.header.functional != served[0]]
     if others:
         message = (
-            f"no data sets were made for {functional.title}; {', '.join(others)} serve, with the frozen cores of "
-            f"their functional; energies count from the densities of their atoms in {functional.title}"
+            f"no data sets were made for {title}; {', '.join(others)} serve, with the frozen cores of "
+            f"their functional; energies count from the densities of their atoms in {title}"
         )
         findings.add(incar.problem("GGA", message, severity="note"))
 

@@ -9,8 +9,8 @@ import numpy as np
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.filling.default_bands import BandDemand, default_bands, fewest_bands, smearing_window, thermal_bands
 from eigenwerk.dft.settings.dataset import DataSet, closed_shell_electrons, hund_moment
-from eigenwerk.dft.settings.default_bands import BandDemand, default_bands, fewest_bands, smearing_window, thermal_bands
 from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.dft.settings.tags_in_force import DEFAULT, Computed, line_of, number, whole
 from eigenwerk.io.vasp.input.incar import Incar
@@ -193,15 +193,6 @@ def filling_of(
     )  # fmt: skip
 
 
-def band_count(
-    incar: Incar, structure: Structure, datasets: Mapping[str, DataSet], electrons: float, fixed_moment: float | None,
-    waves: PlaneWaveCounts | None, listed: ListedWaves | None, findings: Findings,
-) -> tuple[int, Computed]:  # fmt: skip
-    """NBANDS, the user's own or `default_bands`; too few are an error that names the numbers."""
-    held, most = Electrons(electrons, _neutral(structure, datasets), fixed_moment), fewest_waves(waves, listed)
-    return _band_count(incar, structure, datasets, held, most, findings)
-
-
 def _neutral(structure: Structure, datasets: Mapping[str, DataSet]) -> float:
     return sum(datasets[symbol].header.valence for symbol in structure.symbols)
 
@@ -231,21 +222,23 @@ def charge_of_cell(
     return charge, {"EPSILON": Computed(None)} if abs(charge) <= NEUTRAL else {}
 
 
-def _band_count(
-    incar: Incar, structure: Structure, datasets: Mapping[str, DataSet], electrons: Electrons, most: int | None,
-    findings: Findings,
+def band_count(
+    incar: Incar, structure: Structure, datasets: Mapping[str, DataSet], electrons: float, fixed_moment: float | None,
+    waves: PlaneWaveCounts | None, listed: ListedWaves | None, findings: Findings,
 ) -> tuple[int, Computed]:  # fmt: skip
-    filling, atoms = filling_of(incar, structure, datasets, electrons), len(structure.symbols)
-    hot = thermal_bands(electrons.count, atoms, filling)
-    default = max(default_bands(electrons.count, atoms, filling), electrons.fewest)
+    """NBANDS, the user's own or `default_bands`; too few are an error that names the numbers."""
+    held, most = Electrons(electrons, _neutral(structure, datasets), fixed_moment), fewest_waves(waves, listed)
+    filling, atoms = filling_of(incar, structure, datasets, held), len(structure.symbols)
+    hot = thermal_bands(electrons, atoms, filling)
+    default = max(default_bands(electrons, atoms, filling), held.fewest)
     if most is not None and default > most:
         # what is there for safety gives way; what smearing fills beyond is told at the end
-        plain = default_bands(electrons.count, atoms, BandDemand(filling.moment))
-        default = max(min(plain, default), most, electrons.fewest)
+        plain = default_bands(electrons, atoms, BandDemand(filling.moment))
+        default = max(min(plain, default), most, held.fewest)
     given = incar.values.get("NBANDS")
     if not isinstance(given, int):
-        return default, Computed(default, f"from the {', '.join(_reasons(electrons, filling, hot >= default))}")
-    _check_given(incar, given, default, electrons, structure, hot, findings)
+        return default, Computed(default, f"from the {', '.join(_reasons(held, filling, hot >= default))}")
+    _check_given(incar, given, default, held, structure, hot, findings)
     return given, Computed(given, line_of(incar, "NBANDS"))
 
 

@@ -14,7 +14,7 @@ from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.exchange import WIGNER_SEITZ, exchange_range
 from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.dft.settings.motion_kind import FIXED
-from eigenwerk.dft.settings.tags_in_force import Computed, line_of
+from eigenwerk.dft.settings.tags_in_force import Computed, line_of, number_or
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.hybrid import B3LYP, SHARES, Hybrid
 from eigenwerk.functionals.table import LIBXC_HYBRIDS, SHORT_RANGES, find_functional
@@ -58,11 +58,11 @@ def hybrid_of(
     if not incar.get("LHFCALC"):
         return _without(incar, functional, findings)
     known = _known(incar, functional)
-    fraction = _number(incar, "AEXX", known.fraction)
+    fraction = number_or(incar, "AEXX", known.fraction)
     shares = known if fraction == known.fraction else Hybrid.of(fraction)
     none = fraction == 1.0 and known != B3LYP  # Hartree-Fock, unless INCAR says more
-    values = {tag: _number(incar, tag, 0.0 if none else getattr(shares, field)) for tag, field in SHARES.items()}
-    screening = _number(incar, "HFSCREEN", known.screening / BOHR_ANGSTROM)
+    values = {tag: number_or(incar, tag, 0.0 if none else getattr(shares, field)) for tag, field in SHARES.items()}
+    screening = number_or(incar, "HFSCREEN", known.screening / BOHR_ANGSTROM)
     found = Hybrid(fraction, screening * BOHR_ANGSTROM, **{SHARES[tag]: value for tag, value in values.items()})
     origins = {"AEXX": fraction, "HFSCREEN": screening, **values}
     computed = {
@@ -86,11 +86,6 @@ def _origin(functional: Functional, known: Hybrid) -> str:
     if known == B3LYP:
         return "of B3LYP"
     return "from LIBXC1" if known != Hybrid.of(0.25) else "from LHFCALC and AEXX"
-
-
-def _number(incar: Incar, tag: str, default: float) -> float:
-    given = incar.values.get(tag)
-    return float(given) if isinstance(given, int | float) else default
 
 
 def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Findings) -> None:
@@ -139,7 +134,7 @@ def _check_shares(incar: Incar, findings: Findings, beside: str = "") -> None:
     """Fractions of the functional that INCAR gives, within bounds; beside: more words."""
     low, high = SHARES_WITHIN
     for tag in SHARES:
-        value = _number(incar, tag, 1.0)
+        value = number_or(incar, tag, 1.0)
         if not low <= value <= high:
             message = f"a fraction of the functional of {value:g}, far outside 0 to 1{beside}"
             findings.add(incar.problem(tag, message, f"Set {tag} between 0 and 1, or remove the line."))
@@ -173,11 +168,24 @@ def _without(
         elif str(incar.get("LIBXC1", "")).upper().removeprefix("XC_") in LIBXC_HYBRIDS:
             findings.add(incar.problem("LIBXC1", "a hybrid, but LHFCALC is not set", "Set LHFCALC = .TRUE."))
     _check_shares(incar, findings)
-    values = {tag: _number(incar, tag, 1.0) for tag in SHARES}
+    values = {tag: number_or(incar, tag, 1.0) for tag in SHARES}
     computed |= {tag: Computed(1.0, "default") for tag in SHARES if tag not in incar.values}
     if all(value == 1.0 for value in values.values()):
         return None, computed
+    if functional.shares is None:
+        if _only_gas_left(functional, values):
+            return None, computed
+        given = next(tag for tag in SHARES if values[tag] != 1.0)
+        message = f"there are no shares of {functional.title}, but all of it"
+        findings.add(incar.problem(given, message, "Name exchange and correlation by themselves in GGA, or by a tag."))
+        return None, computed
     return Hybrid(0.0, 0.0, **{SHARES[tag]: value for tag, value in values.items()}), computed
+
+
+def _only_gas_left(functional: Functional, values: dict[str, float]) -> bool:
+    """Whether AGGAC = 0 takes from a sum of libxc's parts what it has not."""
+    others = all(value == 1.0 for tag, value in values.items() if tag != "AGGAC")
+    return others and not any(part.startswith("gga_c") for part in functional.libxc)
 
 
 def check_points_of_exchange(

@@ -1,18 +1,25 @@
 """What a calculation from Python returns: arrays and numbers with their units in their names."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eigenwerk.dft.after.band_gap import BandGap
+from eigenwerk.dft.runs.api.as_ase import atoms_of
+from eigenwerk.dft.runs.api.grid_fields import DensityOnGrid, PotentialOnGrid, density_of, potential_of
+from eigenwerk.dft.runs.api.reading import read_run
+from eigenwerk.dft.runs.api.spectra import BandCurves, Dos
 from eigenwerk.dft.runs.quantities.report import RunResult
 from eigenwerk.dft.runs.run_report import partly_words
 from eigenwerk.dft.scf.state import State
+from eigenwerk.errors import InputError
 from eigenwerk.io.quantity import Inside
 from eigenwerk.shown import for_page
+
+if TYPE_CHECKING:
+    from ase import Atoms
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +44,27 @@ class Result:
     @property
     def formula(self) -> str:
         """Mg2O for Mg Mg O."""
-        return "".join(f"{symbol}{count if count > 1 else ''}" for symbol, count in Counter(self.symbols).items())
+        return self.run.formula
+
+    @staticmethod
+    def read(folder: str | Path) -> "Result":
+        """Of a run that is over, from its folder: of `eigenwerk run`, of dft.run(..., folder=...), or of VASP.
+
+        Numbers are those of vasprun.xml, with all their digits where eigenwerk.h5 is of the same run; orbitals, weights
+        of single orbitals and levels in a vacuum are not read.  Raises InputError for a folder without a whole run.
+        """
+        return Result(read_run(folder))
+
+    @property
+    def atoms(self) -> "Atoms":
+        """ASE's atoms where the run has left them (relaxed, if it relaxed them), with a calculator that holds energy,
+        forces, stress, moments and levels if the electrons converged.  Needs the package ase, as the next."""
+        return atoms_of(self.run.record, self.run.record.at_rest)
+
+    @property
+    def trajectory(self) -> list["Atoms"]:
+        """The same of every ionic step."""
+        return [atoms_of(self.run.record, step) for step in self.run.record.ionic_steps]
 
     free_energy_eV = Inside[float]("run.free_energy")
     """Free energy, of which the forces are derivatives; relative to the reference atoms of the data sets."""
@@ -77,8 +104,34 @@ class Result:
     """(k-points, 3) in reciprocal lattice vectors."""
     weights = Inside[np.ndarray]("run.weight_k")
     """(k-points,) with sum one."""
-    bands = Inside[Any]("run.bands")
-    """Bands along the path that `bands` asked for, else None."""
+    @property
+    def bands(self) -> BandCurves | None:
+        """Bands along the path that `bands` asked for, else None."""
+        found = self.run.bands
+        return None if found is None else BandCurves(found, self.run.record.last.lattice_cv, self.formula)
+
+    @property
+    def dos(self) -> Dos:
+        """Density of states, of atoms and orbitals too with lorbit=11; more points with nedos."""
+        zero, words = self.fermi_level_eV, "Fermi level"
+        if self.fermi_levels_of_spins_eV:
+            words = "higher of two Fermi levels"
+        if not self.gap.metal and self.gap.top is not None:
+            zero, words = self.gap.top.energy, "valence band top"
+        return Dos(self.run.record, zero, words, self.formula)
+
+    @property
+    def density(self) -> DensityOnGrid:
+        """Density of electrons and magnetisation; of a result that was read from its CHGCAR."""
+        return density_of(self.state, self.files, self.run.record.last.lattice_cv)
+
+    @property
+    def potential(self) -> PotentialOnGrid:
+        """Electrostatic potential; of a result that was read from its LOCPOT with lvhar."""
+        if self.state is None and self.run.record.parameters.get("LVHAR") is not True:
+            raise InputError("this result was read, and its run had no LVHAR: its LOCPOT is another potential, if any.")
+        return potential_of(self.state, self.files, self.run.record.last.lattice_cv)
+
     warnings = Inside[tuple[str, ...]]("run.warnings")
     """What is doubtful about input or result."""
 

@@ -8,15 +8,13 @@ print(result.free_energy_eV, result.forces_eV_per_A)
 """
 
 import inspect
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.plan.useful_threads import useful_threads
+from eigenwerk.dft.plan.useful import threads_of_run
 from eigenwerk.dft.runs.api.arguments import check_arguments
 from eigenwerk.dft.runs.api.incar import inputs_of
 from eigenwerk.dft.runs.api.keywords import Settings
@@ -29,7 +27,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.choice import DeviceRequest
-from eigenwerk.parallel.launch.environment import find_launch, wished_threads
+from eigenwerk.parallel.launch.environment import find_launch
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 
 IN_MEMORY = {"lcharg": False, "lwave": False}
@@ -75,6 +73,11 @@ def run(
     Raises InputError for bad input.  An unconverged result is returned with a warning (`NotConverged`); doubts about
     the input are warnings too (`InputWarning`).
     """
+    if isinstance(start, Result) and start.state is None:
+        raise InputError(
+            "start: this result holds no orbitals: it was read from files, or its run was interrupted. Go on in its "
+            "folder by istart=1 and folder=..., or start from a result of dft.run."
+        )
     result = solve(
         structure, dict(settings), kpts=kpts, gamma=gamma, bands=bands, folder=folder,
         start=start.state if isinstance(start, Result) else start, device=device, threads=threads, on_step=on_step,
@@ -120,7 +123,7 @@ def solve(
             write_text(place / name, text)
     with init_ranks(launch, lambda: StartRequest(DeviceRequest(device))) as team:
         found = run_inputs(
-            inputs, in_memory=folder is None, on_step=on_step, threads=threads or _threads(inputs),
+            inputs, in_memory=folder is None, on_step=on_step, threads=threads or threads_of_run(inputs.size),
             runtime=team.runtime, start=start,
         )  # fmt: skip
     advice = found.advice
@@ -128,11 +131,6 @@ def solve(
         advice = tuple(text.replace(FROM_FILE, FROM_RESULT) for text in advice)
     remarks = tuple(str(problem) for problem in inputs.problems if problem.severity == "note")
     return Result(replace(found, folder=place, advice=advice), remarks)
-
-
-def _threads(inputs: Inputs) -> int:
-    """As many as the calculation can use, or as OMP_NUM_THREADS asks for: as `eigenwerk run` takes them."""
-    return wished_threads() or useful_threads(inputs.size, len(os.sched_getaffinity(0)))
 
 
 def _signature() -> inspect.Signature:

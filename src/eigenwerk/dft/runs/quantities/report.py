@@ -16,6 +16,7 @@ from eigenwerk.dft.after.band_structure import BandStructure
 from eigenwerk.dft.settings.motion_kind import RELAXATION
 from eigenwerk.io.quantity import Inside, Values, documents, numbers_of
 from eigenwerk.io.run_stamp import RunStamp
+from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.record import (
     IonicStep,
     ProjectionRecord,
@@ -105,7 +106,7 @@ class RunSummary:
     ionic_history: IonicHistory | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RunResult(RunSummary):
     """One finished, unconverged or interrupted calculation.
 
@@ -176,6 +177,14 @@ class RunResult(RunSummary):
     """Inside the augmentation spheres; None without spin."""
     values = Inside[Values]("record.final.values")
     """What analyses of the state have found (`after/analyses`), by names."""
+
+    @property
+    def formula(self) -> str:
+        """Mg2O for Mg Mg O."""
+        return formula(self.symbols)
+
+    def __repr__(self) -> str:
+        return f"<run of {self.formula}: {self.status}>"
 
     @property
     def gap(self) -> BandGap:

@@ -1,6 +1,5 @@
 """One calculation of a series: from the state of its neighbour where that works, else from atoms."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
@@ -12,13 +11,12 @@ import numpy as np
 from eigenwerk import __version__
 from eigenwerk.dft.basis.grids import wave_excess
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.plan.useful_threads import useful_threads
+from eigenwerk.dft.plan.useful import threads_of_run
 from eigenwerk.dft.runs.quantities.report import RunResult
 from eigenwerk.dft.runs.run import run_inputs
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import EigenwerkError, InputError
 from eigenwerk.io.bounded import read_json
-from eigenwerk.parallel.launch.environment import wished_threads
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
@@ -130,7 +128,7 @@ def compute(
 
 
 def _attempt(inputs: Inputs, runtime: Runtime, start: State | None) -> tuple[SeriesPoint, State | None]:
-    threads = wished_threads() or useful_threads(inputs.size, len(os.sched_getaffinity(0)))
+    threads = threads_of_run(inputs.size)
     about: dict[str, Any] = {
         "volume": inputs.poscar.volume, "atoms": len(inputs.poscar.symbols), "kpoints": inputs.size.kpoints,
         "bands": inputs.size.bands, "kept": start is not None, "inputs": mark_of(inputs),

@@ -12,7 +12,6 @@ from eigenwerk.io.vasp.fortran import strip_comment, to_bool
 from eigenwerk.io.vasp.textfile import read_text, split_lines
 
 STOP_FILE = "STOPCAR"
-SWITCHES = ("LSTOP", "LABORT")
 
 _STATEMENT = re.compile(r"(LSTOP|LABORT)\s*=\s*([^\s;]+)", re.IGNORECASE)
 

@@ -113,7 +113,7 @@ class DensityOfStates:
     """Total density of states on a uniform grid.
 
     energy_x: (x,) eV; total_sx: (s, x) states per eV and cell; integrated_sx: (s, x) states per cell; partial_sxaL: the
-    parts of the atoms, in the columns of `ProjectionRecord`, or None.
+    parts of the atoms, or None, in columns with the names of those of `ProjectionRecord`.
     One row holds both spins of an unpolarised run.
     """
 
@@ -121,6 +121,7 @@ class DensityOfStates:
     total_sx: np.ndarray
     integrated_sx: np.ndarray
     partial_sxaL: np.ndarray | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +309,7 @@ class RunReport:
     reached: bool = True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunRecord:
     """Everything the writers need from one run.
 
@@ -354,6 +355,9 @@ class RunRecord:
     tetrahedra: TetrahedraRecord | None = None
     relaxed: bool = False
     angular_momenta: int = F
+
+    def __repr__(self) -> str:
+        return f"<record of {len(self.symbols)} atoms, {len(self.ionic_steps)} ionic steps: {self.final.status}>"
 
     @property
     def last(self) -> IonicStep:

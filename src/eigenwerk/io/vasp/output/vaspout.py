@@ -28,15 +28,20 @@ LAYOUT = (6, 5, 0)
 """The version of VASP whose layout the file has."""
 
 _STEPS = ("N", "E", "dE", "deps", "ncg", "rms", "rms(c)")
-_DYNAMICS = (
-    "ion-electron   TOTEN", "kinetic energy EKIN", "kin. lattice   EKIN_LAT", "temperature    TEIN",
-    "nose potential ES", "nose kinetic   EPS", "total energy   ETOTAL",
-)  # fmt: skip
-_OF_DYNAMICS = (
-    "free_energy", "kinetic", "lattice_kinetic", "temperature", "thermostat", "thermostat_kinetic", "total",
-)  # fmt: skip
-_DISPERSION = "dispersion     EDISP   "
-_ENERGIES = ("free energy    TOTEN   ", "energy without entropy ", "energy(sigma->0)       ")
+_DYNAMICS = {
+    "ion-electron   TOTEN": "free_energy", "kinetic energy EKIN": "kinetic",
+    "kin. lattice   EKIN_LAT": "lattice_kinetic", "temperature    TEIN": "temperature",
+    "nose potential ES": "thermostat", "nose kinetic   EPS": "thermostat_kinetic", "total energy   ETOTAL": "total",
+}  # fmt: skip
+_ENERGIES = {
+    "free energy    TOTEN   ": "free_energy", "energy without entropy ": "energy_without_entropy",
+    "energy(sigma->0)       ": "energy_zero",
+}  # fmt: skip
+_DISPERSION = {"dispersion     EDISP   ": "dispersion"}
+"""Energies by VASP's tags, and what they are called in an ionic step."""
+
+_ARRAYS = {"forces": "forces_av", "stress": "stress_vv", "ion_velocities": "velocities_av"}
+"""Datasets that are there where all ionic steps have them."""
 
 
 def write_vaspout(path: str | Path, record: RunRecord) -> None:
@@ -128,20 +133,19 @@ def _trajectory(record: RunRecord) -> dict[str, Any]:
         "oszicar": [_electronic(step) for ionic in steps for step in ionic.steps],
         "electronic_step_converged": [0 if ionic.converged else 1 for ionic in steps],
     }
-    found |= _of_all(steps, "forces_av", "forces") | _of_all(steps, "stress_vv", "stress")
-    found |= _of_all(steps, "velocities_av", "ion_velocities")
+    for dataset, name in _ARRAYS.items():
+        found |= _of_all(steps, name, dataset)
     moments = _of_all(steps, "charge_xal", "magnetism/spin_moments/values")
     return found | {name: value[..., : record.angular_momenta] for name, value in moments.items()}
 
 
 def _energies(steps: tuple[IonicStep, ...]) -> dict[str, Any]:
     """The energies that VASP gives of each step, others in dynamics, and what a dispersion correction is of them."""
-    tags, names = _DYNAMICS, _OF_DYNAMICS
-    if any(ionic.kinetic is None for ionic in steps):
-        tags, names = _ENERGIES, ("free_energy", "energy_without_entropy", "energy_zero")
+    rows = dict(_ENERGIES if any(ionic.kinetic is None for ionic in steps) else _DYNAMICS)
     if all(ionic.dispersion is not None for ionic in steps):
-        tags, names = (*tags, _DISPERSION), (*names, "dispersion")
-    return {"energies_tags": tags, "energies": [[getattr(one, name) or 0.0 for name in names] for one in steps]}
+        rows |= _DISPERSION
+    values = [[getattr(ionic, name) or 0.0 for name in rows.values()] for ionic in steps]
+    return {"energies_tags": tuple(rows), "energies": values}
 
 
 def _of_all(steps: tuple[IonicStep, ...], name: str, dataset: str) -> dict[str, Any]:

@@ -57,10 +57,12 @@ SEMILOCAL = (
       )),
     Tag("VOSKOWN", "int", 0, "", SECTION, "inert", "Interpolation of the correlation energy between spin states.",
         "the functionals bring their own interpolation"),
+    Tag("PARAM1", "float", Derived("GGA = MK: 0.1234; GGA = BO: 0.1833333333"), "", SECTION, "honoured",
+        "First number of the exchange of GGA = MK (mu) and BO (beta).", above=0.0),
+    Tag("PARAM2", "float", Derived("GGA = MK: 1; GGA = BO: 0.22"), "", SECTION, "honoured",
+        "Second number of the exchange of GGA = MK (kappa) and BO (mu).", above=0.0),
     *group(
         SECTION, "inert", "it acts only with functionals that are not available",
-        ("PARAM1", "float", 0.1234, "", "First parameter of GGA = MK or BO."),
-        ("PARAM2", "float", 1.0, "", "Second parameter of GGA = MK or BO."),
         ("LMETAGGA", "bool", False, "", "Obsolete switch of meta-GGA functionals."),
         ("CMBJ", "floats", None, "", "Parameter of METAGGA = MBJ."),
     ),
@@ -121,18 +123,21 @@ HYBRID = (
 )  # fmt: skip
 
 VDW = (
-    *switches(
-        DISPERSION, "non-local correlation (vdW-DF, rVV10) is not available",
-        ("LUSE_VDW", "Non-local correlation functional."),
-    ),
-    *group(
-        DISPERSION, "inert", "it acts only with LUSE_VDW = .TRUE.",
-        ("ZAB_VDW", "float", -0.8491, "", "Gradient coefficient of the kernel."),
-        ("IVDW_NL", "int", 1, "", "Form of the kernel."),
-        ("BPARAM", "float", 6.3, "", "Parameter b of rVV10."),
-        ("CPARAM", "float", 0.0093, "", "Parameter C of rVV10."),
-        ("LSPIN_VDW", "bool", False, "", "Spin-resolved kernel."),
-    ),
+    Tag("LUSE_VDW", "bool", False, "", DISPERSION, "honoured",
+        "Non-local correlation: of vdW-DF, vdW-DF2, optPBE, optB88, optB86b, rev-vdW-DF2 and vdW-DF-cx with AGGAC = 0, "
+        "of rVV10 with IVDW_NL = 2. The kernel is made of its formula: no vdw_kernel.bindat is read."),
+    Tag("ZAB_VDW", "float", -0.8491, "", DISPERSION, "honoured",
+        "Coefficient of the gradient in Dion's kernel: -0.8491 of vdW-DF, -1.8867 of vdW-DF2 and rev-vdW-DF2.",
+        at_most=0.0),
+    Tag("IVDW_NL", "int", 1, "", DISPERSION, "honoured", "Kernel: 1 Dion's (vdW-DF), 2 that of rVV10.",
+        remedy="Set IVDW_NL = 1 or 2.",
+        choices=(TagValue(1), TagValue(2), TagValue(3, "refused", "vdW-DF3-opt1 is not available"),
+                 TagValue(4, "refused", "vdW-DF3-opt2 is not available"))),
+    Tag("BPARAM", "float", 6.3, "", DISPERSION, "honoured",
+        "b of rVV10: 6.3 with GGA = ML, 10 with PBE (PBE + rVV10L).", above=0.0),
+    Tag("CPARAM", "float", 0.0093, "", DISPERSION, "honoured", "C of rVV10.", at_least=0.0),
+    Tag("LSPIN_VDW", "bool", False, "", DISPERSION, "honoured",
+        "With ISPIN = 2: Dion's kernel of the spin densities in place of that of the total density."),
 )  # fmt: skip
 
 TAGS: tuple[Tag, ...] = SEMILOCAL + HYBRID + VDW

@@ -57,7 +57,7 @@ SETTINGS = (
         "VCUTOFF XC_C",
     ),
     *_settings(
-        "dispersion corrections",
+        "many-body and other dispersion corrections",
         "LSCSGRAD LVDWEXPANSION LVDW_EWALD LVDW_ONECELL VDW_C6AU VDW_IDAMPF VDW_MBD_BETA VDW_R0AU",
     ),
     *_settings("projections and spectra", "EFERMI_NEDOS KPOINTS_OPT_NKBATCH LINTPOL_WPOT LSFACTOR STM"),

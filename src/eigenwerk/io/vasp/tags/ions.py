@@ -7,7 +7,6 @@ DYNAMICS = "Molecular dynamics"
 SYMMETRY = "Symmetry"
 SADDLE = "Saddle points"
 
-_FIXED = "ions do not move in a ground-state run"
 _MOVING = "Acts where ions move (NSW above 0)."
 
 RELAXATION = (

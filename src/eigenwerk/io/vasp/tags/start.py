@@ -109,7 +109,8 @@ ONE_CENTRE = (
     Tag(
         "SETUPS", "variants", (), "", SECTION, "honoured",
         "eigenwerk's own tag: variants of the PAW data sets, as pairs Element:variant, "
-        "for example SETUPS = Si:v3 Ni:10. Elements that are not named get their default data set.",
+        "for example SETUPS = Si:v3 Ni:10, or functionals that the sets were made for, C:revPBE, or both, "
+        "Cr:14.revPBE. Elements that are not named get their default data set.",
     ),
 )  # fmt: skip
 

@@ -183,3 +183,16 @@ def test_custodian_finds_entropies_and_steps(written):
     assert len(run.data["entropy"]) == 7 and run.data["entropy"][0] == [pytest.approx(-0.01)]
     assert len(run.data["ended"]) == 2 and run.data["seconds"] == [[0.25]] * 7
     assert record.version in path.read_text().splitlines()[0]
+
+
+def test_a_dispersion_correction_stands_in_vasps_words(tmp_path, make_record):
+    record = make_record()
+    path = tmp_path / "OUTCAR"
+    write_outcar(path, record)
+    assert "Edisp" not in path.read_text()
+    last = replace(record.last, components={**record.last.components, "dispersion": -28.80731})
+    write_outcar(path, replace(record, ionic_steps=(*record.ionic_steps[:-1], last)))
+    lines = [line for line in path.read_text().splitlines() if "Edisp (eV)" in line]
+    assert lines == ["  Edisp (eV)    -28.80731"] and lines[0].split()[2] == "-28.80731"  # where scripts look
+    assert _pymatgen(path).final_energy == pytest.approx(record.last.energy_zero)
+    assert _ase(path)[-1].get_potential_energy() == pytest.approx(record.last.energy_zero)

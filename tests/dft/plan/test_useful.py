@@ -1,10 +1,11 @@
-"""One GPU or all of them, by what all would save and what it costs to bring ranks together."""
+"""One GPU or all of them, by what all would save and what it costs to bring ranks together; threads by the size."""
 
 from dataclasses import replace
 
 import pytest
 
-from eigenwerk.dft.plan.useful_gpus import (
+from eigenwerk.dft.plan.useful import (
+    FEWEST,
     FIRST_STEPS,
     LIKELY_RELAXED,
     NEXT_STEPS,
@@ -12,6 +13,7 @@ from eigenwerk.dft.plan.useful_gpus import (
     GpuChoice,
     likely_steps,
     useful_gpus,
+    useful_threads,
 )
 
 GB80 = 80 * 2**30
@@ -54,3 +56,15 @@ def test_steps_of_relaxations_are_bounded_those_of_dynamics_are_not():
     assert likely_steps(0) == FIRST_STEPS
     assert likely_steps(1000, relaxes=True) == FIRST_STEPS + NEXT_STEPS * LIKELY_RELAXED
     assert likely_steps(1000) == FIRST_STEPS + NEXT_STEPS * 1000
+
+
+def test_a_small_cell_leaves_cores_alone(size):
+    assert useful_threads(size, 16) == FEWEST and useful_threads(size, 1) == 1
+
+
+def test_more_work_takes_more_threads_up_to_all_cores(size):
+    """As 64 atoms in place of two."""
+    species = tuple(replace(one, atoms=32 * one.atoms) for one in size.species)
+    large = replace(size, bands=32 * size.bands, plane_waves=32 * size.plane_waves, species=species)
+    assert FEWEST < useful_threads(replace(size, kpoints=40 * size.kpoints), 64) < 64
+    assert [useful_threads(large, cores) for cores in (1, 4, 64)] == [1, 4, 64]

@@ -1,0 +1,1 @@
+"""Non-local correlation of van der Waals functionals: kernels, their table, energies and potentials of densities."""
