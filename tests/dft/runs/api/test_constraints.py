@@ -94,6 +94,7 @@ def test_symmetry_that_is_to_be_kept_is_kept_by_a_relaxation_and_not_by_dynamics
         assert "FixSymmetry" in str(inputs_of(structure_given(atoms), settings | other).errors[0])
 
 
+@pytest.mark.slow
 def test_atoms_that_are_held_stay_and_the_others_move():
     atoms = primitive(FixAtoms([0]))
     before = atoms.get_scaled_positions()
