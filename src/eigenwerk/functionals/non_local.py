@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
 from eigenwerk.functionals.hybrid import Hybrid
