@@ -27,9 +27,7 @@ LONG_FILES: dict[str, int] = {
 
 LONG_FUNCTIONS: dict[str, int] = {}
 
-MANY_IMPORTS: dict[str, int] = {
-    "eigenwerk.dft.runs.saving.saving": 28,
-}
+MANY_IMPORTS: dict[str, int] = {}
 
 
 @pytest.fixture(scope="module")
