@@ -16,7 +16,7 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 87668
+MOST_LINES = 87659
 MOST_FILES = 736
 MOST_TRACKED = 1561
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""

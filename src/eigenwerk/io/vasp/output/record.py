@@ -190,7 +190,9 @@ class IonicStep:
     """One arrangement of the ions and what was found for it.
 
     steps: those of self-consistency; components: of the absolute energy, name to value, eV; remarks: what whoever moves
-    the atoms says, in words.  Where a `number` is declared, the record of a state, its columns in eigenwerk.h5, the
+    the atoms says, in words.  absolute_energy: with all-electron atoms; pulay: in the pressure; thermostat: potential
+    energy; largest_force, largest_stress: of what may move; tangent_force, spring_force: along a path between images;
+    curvature, direction_av: of a dimer.  Where a `number` is declared, the record of a state, its columns in eigenwerk.h5, the
     check of its shape and the JSON document go by that.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
@@ -202,11 +204,9 @@ class IonicStep:
     free_energy: float = field(metadata=number("eV", HARTREE_EV))
     energy_without_entropy: float = field(metadata=number("eV", HARTREE_EV))
     energy_zero: float = field(metadata=number("eV", HARTREE_EV))
-    """Extrapolated to zero smearing."""
     converged: bool
     components: Mapping[str, float]
     absolute_energy: float | None = field(default=None, metadata=number("eV", HARTREE_EV))
-    """All-electron reference."""
     moment: float | None = field(default=None, metadata=number("μB", moment_muB=plain))
     """Total; None without spin."""
     moment_a: np.ndarray | None = field(default=None, metadata=number("μB", axes="a", moment_per_atom_muB=plain))
@@ -228,30 +228,21 @@ class IonicStep:
     pulay: float | None = field(
         default=None, metadata=number("kB", STRESS_KILOBAR, pulay_pressure_GPa=lambda pulay, _: pulay / 10)
     )
-    """Pulay stress in the pressure."""
     seconds: float | None = field(default=None, metadata=number("s"))
-    """Wall time with forces."""
     velocities_av: np.ndarray | None = field(default=None, metadata=number("Å/fs", axes="av"))
     lattice_velocity_cv: np.ndarray | None = field(default=None, metadata=number("Å/fs", axes="cv"))
-    """Of a cell with a mass."""
     temperature: float | None = field(default=None, metadata=number("K"))
     kinetic: float | None = field(default=None, metadata=number("eV"))
     thermostat: float | None = field(default=None, metadata=number("eV"))
-    """Its potential energy."""
     thermostat_kinetic: float | None = field(default=None, metadata=number("eV"))
     lattice_kinetic: float | None = field(default=None, metadata=number("eV"))
     conserved: float | None = field(default=None, metadata=number("eV"))
-    """What dynamics conserves."""
     largest_force: float | None = field(default=None, metadata=number("eV/Å"))
-    """Of those that may move atoms, as the next of what moves the cell."""
     largest_stress: float | None = field(default=None, metadata=number("kB"))
     tangent_force: float | None = field(default=None, metadata=number("eV/Å"))
-    """Along a path between images, of the energy, as the next of the springs."""
     spring_force: float | None = field(default=None, metadata=number("eV/Å"))
     curvature: float | None = field(default=None, metadata=number("eV/Å²"))
-    """Along a dimer."""
     direction_av: np.ndarray | None = field(default=None, metadata=number("", axes="av"))
-    """Of it."""
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
