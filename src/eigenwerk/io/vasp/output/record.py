@@ -192,8 +192,8 @@ class IonicStep:
     steps: those of self-consistency; components: of the absolute energy, name to value, eV; remarks: what whoever moves
     the atoms says, in words.  absolute_energy: with all-electron atoms; pulay: in the pressure; thermostat: potential
     energy; largest_force, largest_stress: of what may move; tangent_force, spring_force: along a path between images;
-    curvature, direction_av: of a dimer.  Where a `number` is declared, the record of a state, its columns in eigenwerk.h5, the
-    check of its shape and the JSON document go by that.
+    curvature, direction_av: of a dimer.  Where a `number` is declared, the record of a state, its columns in
+    eigenwerk.h5, the check of its shape and the JSON document go by that.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
