@@ -73,7 +73,7 @@ def one(name: str, method: str, steps: int, device: torch.device) -> dict[str, A
     datasets = {symbol: read_paw_xml(data.path) for symbol, data in inputs.data.items()}
     first = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, Runtime(device=device))
     mover = make_mover(inputs, inputs.motion)
-    surface = DensityFunctionalSurface(first, method if method != FRESH else "none", lambda operations: inputs.kpoints)
+    surface = DensityFunctionalSurface(first, method if method != FRESH else "none")
     begun, counts, applied, conserved, worst = time.perf_counter(), [], [], [], 0.0
     while (asked := mover.ask()) is not None:
         calculation = surface.calculation_at(asked)

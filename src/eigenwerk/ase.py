@@ -19,7 +19,7 @@ from eigenwerk.dft.runs.api.as_ase import bands_in_ase, found_in_ase, levels_in_
 from eigenwerk.dft.runs.api.keywords import Settings
 from eigenwerk.dft.runs.api.result import Result
 from eigenwerk.dft.runs.api.run import InputWarning, solve
-from eigenwerk.dft.runs.motion.continuation import Continuation
+from eigenwerk.dft.runs.motion.surface import Continuation
 from eigenwerk.errors import InputError
 
 try:

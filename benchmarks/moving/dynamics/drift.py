@@ -84,7 +84,7 @@ class Course:
         """From a start to the end; the last point."""
         inputs = self.inputs
         first = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, self.datasets)
-        surface = DensityFunctionalSurface(first, self.motion.prediction, lambda operations: inputs.kpoints)
+        surface = DensityFunctionalSurface(first, self.motion.prediction)
         last = None
         while (asked := mover.ask()) is not None:
             calculation = surface.calculation_at(asked)

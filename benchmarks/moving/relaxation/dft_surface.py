@@ -13,7 +13,6 @@ from ase.calculators.calculator import Calculator, all_changes
 from dft_cases import DftCase
 
 from eigenwerk.dft.calculation import Calculation, Made
-from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.runs.api.incar import inputs_of
 from eigenwerk.dft.runs.api.structures import structure_given
 from eigenwerk.dft.runs.motion.surface import DensityFunctionalSurface
@@ -56,11 +55,7 @@ class Surface:
         inputs.raise_on_errors()
         datasets = {symbol: read_paw_xml(data.path) for symbol, data in inputs.data.items()}
         first = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets)
-
-        def same(_: tuple[int, ...]) -> KPoints:
-            return inputs.kpoints
-
-        self._inner, self.spent = DensityFunctionalSurface(first, FIT, same), Spent()
+        self._inner, self.spent = DensityFunctionalSurface(first, FIT), Spent()
 
     def __call__(self, arrangement: Arrangement) -> SurfacePoint:
         spent, calculation = self.spent, self._inner.calculation_at(arrangement)

@@ -12,7 +12,7 @@ from eigenwerk.dft.after.projections import Projections
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.crystal.symmetry import deviation
+from eigenwerk.dft.crystal.symmetry import require_kept
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density.density import Density, carrying, moment_per_atom, starting_density
 from eigenwerk.dft.density.symmetrise import UNSYMMETRIC, Symmetriser, make_symmetriser
@@ -32,10 +32,6 @@ from eigenwerk.dft.terms.term import Scene
 from eigenwerk.dft.waves_and_atoms import atoms_of, waves_of
 from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.units import BOHR_ANGSTROM
-
-ASYMMETRY = 1e-3
-"""Bohr by which atoms that move may miss the places that operations give them: rounding leaves a millionth of it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,11 +94,7 @@ class Calculation:
         forces and densities would be averaged over what is not alike.
         """
         kpoints = self.kpoints
-        if (away := deviation(kpoints.symmetry, structure)) > ASYMMETRY:
-            raise RuntimeError(
-                f"the atoms have left the symmetry of the start by {away * BOHR_ANGSTROM:.1e} Å, which the run was to "
-                "keep: a fault of eigenwerk, please report it. ISYM = 0 does without symmetry."
-            )
+        require_kept(kpoints.symmetry, structure)
         if not np.array_equal(structure.lattice_cv, self.structure.lattice_cv):
             kpoints = replace(kpoints, symmetry=replace(kpoints.symmetry, lattice_cv=structure.lattice_cv))
         with self.runtime.trace.span("data sets"):

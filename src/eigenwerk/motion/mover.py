@@ -36,29 +36,33 @@ class Report:
     more: Mapping[str, float] = field(default_factory=dict)
 
 
-class Mover(Protocol):
+class Standing(Protocol):
+    """How whoever moves the atoms stands between two points."""
+
+    @property
+    def status(self) -> str:
+        """One sentence; the end's where there is nothing more to ask for."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has reached what it was made for; False at the end if it is out of steps, or had to give up."""
+
+    def state(self) -> dict[str, Any]:
+        """All that it needs to go on: nested dicts of numpy arrays, numbers, texts, None and lists of texts."""
+
+
+class Mover(Standing, Protocol):
     """Relaxation, dynamics or finite displacements: asks for points one by one, and can stop and go on between any two.
 
     A mover is deterministic: the same points lead to the same arrangements on every rank, and `restore(state())` of a
     mover made with the same settings goes on to the last bit.
     """
 
-    @property
-    def status(self) -> str:
-        """How it stands, one sentence; the end's where there is nothing more to ask for."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether it has reached what it was made for; False at the end if it is out of steps, or had to give up."""
-
     def ask(self) -> Arrangement | None:
         """Where the next point is wanted; the same until it is told; None at the end."""
 
     def tell(self, point: SurfacePoint) -> Report:
         """Take the point that was asked for."""
-
-    def state(self) -> dict[str, Any]:
-        """All that it needs to go on: nested dicts of numpy arrays, numbers, texts, None and lists of texts."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken."""

@@ -9,6 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+Operations = tuple[int, ...] | None
+"""Numbers of some symmetry operations of a start; None for all."""
+
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
@@ -22,7 +25,7 @@ class Arrangement:
     lattice_cv: np.ndarray
     scaled_ac: np.ndarray
     force_error: float | None = None
-    operation_x: tuple[int, ...] | None = None
+    operation_x: Operations = None
 
     @cached_property
     def position_av(self) -> np.ndarray:

@@ -12,8 +12,12 @@ from eigenwerk.dft.crystal.lattice_points import image_indices, integer_points
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry_search import cartesian, lattice_strain, search_operations
 from eigenwerk.errors import InputError
+from eigenwerk.units import BOHR_ANGSTROM
 
 LEVELS = (-1, 0, 1, 2, 3)
+
+ASYMMETRY = 1e-3
+"""Bohr by which atoms that move may miss the places that operations give them: rounding leaves a millionth of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +206,24 @@ def deviation(symmetry: Symmetry, structure: Structure) -> float:
     distance_oa = np.linalg.norm((offset_oac - np.round(offset_oac)) @ structure.lattice_cv, axis=-1)
     strain = lattice_strain(rotation_occ[first_x], structure.lattice_cv)
     return max(float(distance_oa.max()), strain * float(np.linalg.norm(structure.lattice_cv, axis=1).max()))
+
+
+def require_kept(symmetry: Symmetry, structure: Structure) -> None:
+    """Raise RuntimeError where atoms that move have left operations that they were to keep."""
+    if (away := deviation(symmetry, structure)) > ASYMMETRY:
+        raise RuntimeError(
+            f"the atoms have left the symmetry of the start by {away * BOHR_ANGSTROM:.1e} Å, which the run was to "
+            "keep: a fault of eigenwerk, please report it. ISYM = 0 does without symmetry."
+        )
+
+
+def kept(symmetry: Symmetry, structure: Structure) -> Symmetry:
+    """The operations that atoms which have moved still have."""
+    if deviation(symmetry, structure) <= ASYMMETRY:
+        return symmetry
+    each_o = np.eye(symmetry.order, dtype=bool)
+    return subgroup(symmetry, np.array([deviation(subgroup(symmetry, one_o), structure) <= ASYMMETRY
+                                        for one_o in each_o]))  # fmt: skip
 
 
 def symmetrise_positions(structure: Structure, symmetry: Symmetry) -> Structure:

@@ -18,12 +18,13 @@ from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.runs.active_run import ActiveRun, OnNote, OnStep, Protect
 from eigenwerk.dft.runs.computing import calculation_of, computing, read_datasets
-from eigenwerk.dft.runs.motion.continuation import Continuation
-from eigenwerk.dft.runs.motion.ionic_loop import IonicLoop, OnIonicStep
-from eigenwerk.dft.runs.open_shells.lower_states import LowerStates
+from eigenwerk.dft.runs.motion.displacements import first_arrangement
+from eigenwerk.dft.runs.motion.ionic_loop import go_on, move_atoms
+from eigenwerk.dft.runs.motion.movers import make_mover
+from eigenwerk.dft.runs.motion.surface import Continuation
 from eigenwerk.dft.runs.quantities.report import RunInterrupted, RunResult
+from eigenwerk.dft.runs.runner import OnIonicStep, Runner
 from eigenwerk.dft.runs.saving.checkpoint import load_start
-from eigenwerk.dft.runs.saving.motion_tree import is_begun, read_resumption
 from eigenwerk.dft.runs.saving.output_folder import OutputFolder
 from eigenwerk.dft.runs.saving.saving import SAVE_EVERY, Saver
 from eigenwerk.dft.runs.stopping import Stopped, StopRules
@@ -104,58 +105,39 @@ def run_inputs(
             work.note(*filter(None, [note, *rules.notes()]))
             functional = find_functional(inputs.parameters.functional, inputs.parameters.hybrid)
             work.note(*uncompiled(functional, inputs.parameters.spins))
-            try:
-                return _computed(work, start, on_ionic_step, folder.path if resume else None)
-            except Stopped as stop:
-                return work.stop(str(stop))
-            except KeyboardInterrupt as interrupt:
-                raise RunInterrupted(work.break_off()) from interrupt
+            return _to_the_end(work, on_ionic_step, start, resume)
     finally:
         folder.release()
 
 
-def _computed(
-    work: ActiveRun, start: State | Continuation | None, on_ionic_step: OnIonicStep | None, folder: Path | None
-) -> RunResult:
-    """What is asked for; folder: that has a run to go on with."""
-    inputs, calculation = work.inputs, work.calculation
-    if inputs.fixed_density:
-        return work.keep_density()
-    if inputs.motion is not None:
-        loop = IonicLoop.of(work, inputs.motion, on_ionic_step)
-        latest = start.latest if isinstance(start, Continuation) else start
-        return loop.run(latest if folder is None else _resumed(loop, folder, latest))
-    begin = start.start(calculation) if isinstance(start, Continuation) else start
-    begin = begin or (None if folder is None else _saved(folder, work)) or work.start()
-    repeatable = calculation.exchange is not None  # applications are few and dear: none is done twice
-    search = LowerStates.of(calculation, inputs, work.step, work.note)
-    ground = search.run(begin, repeatable=repeatable)
-    work.calculation = work.saver.calculation = search.calculation
-    return work.finish(ground)
+def _to_the_end(
+    work: ActiveRun, on_ionic_step: OnIonicStep | None, start: State | Continuation | None, resume: bool
+) -> RunResult:  # fmt: skip
+    """To the end, or to where it is stopped."""
+    motion = work.inputs.motion
+    try:
+        if work.inputs.fixed_density:
+            return work.keep_density()
+        if motion is not None:
+            mover = make_mover(work.inputs, motion)
+            runner = Runner(work, mover, on_ionic_step=on_ionic_step)
+            latest = start.latest if isinstance(start, Continuation) else start
+            return move_atoms(runner, mover, go_on(runner, mover, latest) if resume else latest)
+        begin = start.start(work.calculation) if isinstance(start, Continuation) else start
+        runner = Runner(work)
+        runner.solve(first_arrangement(work.inputs), begin or (_saved(work) if resume else None))
+        return runner.finish()
+    except Stopped as stop:
+        return work.stop(str(stop))
+    except KeyboardInterrupt as interrupt:
+        raise RunInterrupted(work.break_off()) from interrupt
 
 
-def _resumed(loop: IonicLoop, folder: Path, start: State | None) -> State | StartingPoint | None:
-    """Have atoms go on where a folder has them; where to begin in the first ionic step, if they are still there.
-
-    With a note: that nothing has been saved yet, or that the first ionic step is not over.
-    """
-    path, work = folder / STATE_FILE, loop.active
-    found = read_resumption(path) if path.is_file() else None
-    if found is not None:
-        loop.resume(found)
-        return start
-    if path.is_file() and is_begun(path, work.inputs):
-        work.note(f"going on with {path}, within the first ionic step")
-        return load_start(path, work.calculation)
-    work.note(f"no ionic step has been saved in {folder}: this run begins at its start")
-    return start
-
-
-def _saved(folder: Path, work: ActiveRun) -> StartingPoint | None:
-    """The state of a ground state in a folder; None, and a note, if there is none yet."""
-    path = folder / STATE_FILE
+def _saved(work: ActiveRun) -> StartingPoint | None:
+    """The state of a ground state in its folder; None, and a note, if there is none yet."""
+    path = work.saver.folder.path / STATE_FILE
     if not path.is_file():
-        work.note(f"nothing has been saved in {folder}: this run begins at its start")
+        work.note(f"nothing has been saved in {path.parent}: this run begins at its start")
         return None
     start = load_start(path, work.calculation)
     work.note(f"going on with {path}", *start.notes)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from cost import shared
-from eigenwerk.dft.runs.run import run_folder
+from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.runs.quantities.report import RunInterrupted
+from eigenwerk.dft.runs.run import run_folder, run_inputs
 
 POSCAR = "silicon\n5.47\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
 KPOINTS = "mesh\n0\nGamma\n2 2 2\n"
@@ -57,3 +59,39 @@ def test_files_hold_the_modes_and_the_structure_at_rest(found):
     assert text.count("2PiTHz") == 6 and "TOTAL ELASTIC MODULI (kBar)" in text
     assert "0.2500000000000000    0.2500000000000000    0.2500000000000000" in (folder / "CONTCAR").read_text()
     assert "6 modes from 5 points" in result.status
+
+
+class StopAfter:
+    """Ctrl-C after so many steps of self-consistency."""
+
+    def __init__(self, steps):
+        self.left = steps
+
+    def __call__(self, step):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_displacements_go_on_from_one_that_has_other_operations_than_the_next(tmp_path):
+    """A molecule along x is displaced along its axis first, then across, where fewer operations are left."""
+
+    def make(name):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "POSCAR").write_text("H2\n1\n5 0 0\n0 4 0\n0 0 4\nH\n2\nCartesian\n2.1 2 2\n2.86 2 2\n")
+        (folder / "KPOINTS").write_text("Gamma\n0\nGamma\n1 1 1\n")
+        (folder / "INCAR").write_text(INCAR.replace("1E-9", "1E-6") + "IBRION = 6\nISYM = 2\nNBANDS = 3\n")
+        return folder
+
+    whole, steps = run_folder(make("whole")), []
+    folder = make("stopped")
+    first = len(whole.ionic_history.steps[0].steps)
+    with pytest.raises(RunInterrupted):
+        run_folder(folder, on_step=StopAfter(first + 2))
+    result = run_inputs(read_inputs(folder), on_step=steps.append, resume=True)
+    assert result.ionic_history.finished
+    assert len(steps) == sum(len(one.steps) for one in whole.ionic_history.steps) - first - 2
+    frequencies = [one.ionic_history.more["frequencies_per_cm"] for one in (whole, result)]
+    np.testing.assert_allclose(*frequencies, atol=1e-3)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from eigenwerk.dft.runs.motion.continuation import Continuation
+from eigenwerk.dft.runs.motion.surface import Continuation
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import InputError
 

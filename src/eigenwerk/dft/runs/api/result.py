@@ -76,6 +76,8 @@ class Result:
     """Free energy of all electrons, frozen cores included."""
     dispersion_eV = Inside[float | None]("run.dispersion")
     """What the dispersion correction (ivdw) gives to all of these; None without."""
+    non_local_correlation_eV = Inside[float | None]("run.non_local")
+    """Non-local correlation (luse_vdw) of the smooth density, that of the atoms not taken off; None without."""
     fermi_level_eV = Inside[float]("run.fermi_level")
     """Between filled and empty states of both spins; where nupdown leaves no such level, that of the higher one."""
     fermi_levels_of_spins_eV = Inside[tuple[float, ...]]("run.separate_levels")

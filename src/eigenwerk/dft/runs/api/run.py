@@ -20,7 +20,7 @@ from eigenwerk.dft.runs.api.incar import inputs_of
 from eigenwerk.dft.runs.api.keywords import Settings
 from eigenwerk.dft.runs.api.result import Result
 from eigenwerk.dft.runs.api.structures import structure_given
-from eigenwerk.dft.runs.motion.continuation import Continuation
+from eigenwerk.dft.runs.motion.surface import Continuation
 from eigenwerk.dft.runs.run import run_inputs
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import InputError

@@ -1,20 +1,23 @@
-"""From what INCAR asks for to the mover that does it."""
+"""From what INCAR asks for to the mover that does it, and what a mover finds besides the points."""
+
+from typing import Any
 
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import empty_layers
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.inputs.steps.motion import MotionRequest
+from eigenwerk.dft.inputs.steps.motion import MotionRequest, SearchSettings
 from eigenwerk.dft.runs.motion.displacements import displacements, first_arrangement
 from eigenwerk.motion.dynamics.build import dynamics
 from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
-from eigenwerk.motion.mover import Mover
+from eigenwerk.motion.mover import Mover, Standing
 from eigenwerk.motion.relaxation.relaxation import relaxation
 from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 from eigenwerk.motion.saddle.band import Band, unwrapped
 from eigenwerk.motion.saddle.dimer import Dimer
 from eigenwerk.motion.saddle.saddle_settings import BandSettings, DimerSettings
-from eigenwerk.motion.vibrations.vibrations import VibrationSettings
+from eigenwerk.motion.vibrations.text import as_dict, summary
+from eigenwerk.motion.vibrations.vibrations import Vibrations, VibrationSettings
 from eigenwerk.units import BOHR_ANGSTROM
 
 TURNS = 3.0
@@ -47,3 +50,11 @@ def make_band(inputs: Inputs, motion: MotionRequest) -> Band:
     lattice_cv = inputs.structure.lattice_cv * BOHR_ANGSTROM
     turns = bool(free_ac.all() and (empty_layers(lattice_cv, image_xac.reshape(-1, 3)) >= TURNS).all())
     return Band(settings, lattice_cv, image_xac, symbols, free_ac, turns)
+
+
+def found_by(mover: Standing, settings: SearchSettings) -> tuple[dict[str, Any], str]:
+    """What a motion of a kind has besides ionic steps: ready for JSON, and for people."""
+    if isinstance(settings, DynamicsSettings):
+        return {"time_step_fs": settings.time_step}, ""
+    result = mover.result if isinstance(mover, Vibrations) else None
+    return ({}, "") if result is None else (as_dict(result), summary(result))

@@ -15,15 +15,16 @@ import torch
 from eigenwerk import __version__
 from eigenwerk.dft.inputs.inputs import Inputs, image_inputs
 from eigenwerk.dft.plan.room import with_room
-from eigenwerk.dft.runs.active_run import Notes, OnNote, Protect
-from eigenwerk.dft.runs.computing import computing, read_datasets
+from eigenwerk.dft.runs.active_run import ActiveRun, Notes, OnNote, Protect
+from eigenwerk.dft.runs.computing import calculation_of, computing, read_datasets
 from eigenwerk.dft.runs.motion.movers import make_band
 from eigenwerk.dft.runs.paths.groups import ImageGroups, image_groups
-from eigenwerk.dft.runs.paths.image import Callers, Image
+from eigenwerk.dft.runs.paths.image import WIDTH, Image, go_on, point_of, row_of
 from eigenwerk.dft.runs.paths.report import DOCUMENT, STATE, BandStep, ImageResult, PathResult
 from eigenwerk.dft.runs.quantities.report import RunInterrupted
+from eigenwerk.dft.runs.runner import Runner
 from eigenwerk.dft.runs.saving.output_folder import OutputFolder
-from eigenwerk.dft.runs.saving.saving import SAVE_EVERY
+from eigenwerk.dft.runs.saving.saving import SAVE_EVERY, Saver
 from eigenwerk.dft.runs.stopping import Stopped, StopRules
 from eigenwerk.dft.settings.motion_kind import PATH
 from eigenwerk.errors import InputError
@@ -36,14 +37,9 @@ from eigenwerk.motion.mover import Report
 from eigenwerk.motion.saddle.band import Band, BandReport
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.units import HARTREE_EV
 
 GOES_ON, STOPS, BREAKS = 0, 1, 2
 """How a step of the band ended: whole, by a rule after a step of self-consistency, by a signal."""
-
-WIDTH = 6
-"""Numbers of an image before its forces: free energy, energy without smearing, error of forces, whether it converged,
-steps of self-consistency, seconds."""
 
 REMEDY = "Leave --restart out to begin anew, from the CONTCARs if they are there."
 
@@ -59,8 +55,9 @@ class PathRun:
     band: Band
     folder: OutputFolder
     groups: ImageGroups
-    images: dict[int, Image]
-    callers: Callers
+    images: dict[int, Runner]
+    rules: StopRules
+    protect: Protect | None
     on_band_step: OnBandStep | None
     on_note: OnNote | None
     began: float = field(default_factory=time.monotonic)
@@ -98,34 +95,31 @@ class PathRun:
         for number, arrangement in wanted.items():
             if number not in self.images:
                 continue
+            image = self.images[number]
+            image.active.protect = self.protect  # what is to be rescued is the image at work
             try:
-                points[number] = self.images[number].evaluate(arrangement)
+                points[number] = image.solve(arrangement)
             except Stopped as stop:
-                self._saved(number, str(stop))
+                if image.active.saver.latest is not None:
+                    image.active.stop(str(stop))
                 return points, STOPS, str(stop)
             except KeyboardInterrupt:
-                self._saved(number, "")
+                image.active.break_off()
                 return points, BREAKS, ""
         return points, GOES_ON, ""
 
-    def _saved(self, number: int, reason: str) -> None:
-        """An image within self-consistency, as far as it has come."""
-        self.images[number].stop(reason)
-
     def _told(self, wanted: dict[int, Arrangement], points: dict[int, SurfacePoint], began: float) -> BandReport:
         """Tell the band what all groups have found, and save it."""
-        rows = {number: self._row(number, point) for number, point in points.items()}
+        rows = {number: row_of(self.images[number], point) for number, point in points.items()}
         found = self.groups.gathered(rows, self.table.shape[1])
         asked = sorted(wanted)
         self.table[asked] = found[asked]
         self.scf_x[asked] += found[asked, 4].astype(int)
-        report = self.band.tell({number: self._point(wanted[number], found[number]) for number in asked})
+        report = self.band.tell({number: point_of(wanted[number], found[number]) for number in asked})
         self.last = report
         for number in sorted(points):
-            end = number in (0, self.band.last)
-            words = "an end point of a path, which does not move" if end else self.band.status
-            self.images[number].told(self._of_image(report, number), words, end or self.band.finished)
-            if end:  # computed once
+            self.images[number].tell(self._of_image(report, number))
+            if number in (0, self.band.last):  # computed once
                 self._take(number)
         step = BandStep(
             self.band.steps_done, report.highest, None if report.energies is None else report.energies.forward,
@@ -136,19 +130,6 @@ class PathRun:
         if self.on_band_step is not None:
             self.on_band_step(step)
         return report
-
-    def _row(self, number: int, point: SurfacePoint) -> np.ndarray:
-        image = self.images[number]
-        assert image.ground is not None
-        state = image.ground.state
-        zero = state.energies.extrapolated * HARTREE_EV
-        head = [point.free_energy, zero, point.force_error, float(point.converged), len(state.history)]
-        return np.concatenate([[*head, image.seconds[-1]], point.forces_av.ravel()])
-
-    @staticmethod
-    def _point(arrangement: Arrangement, row: np.ndarray) -> SurfacePoint:
-        forces_av = row[WIDTH:].reshape(-1, 3)
-        return SurfacePoint(arrangement, float(row[0]), forces_av, None, float(row[2]), bool(row[3]))
 
     @staticmethod
     def _of_image(report: BandReport, number: int) -> Report:
@@ -164,7 +145,7 @@ class PathRun:
         """Why there is to be no other step, by the word of the first rank."""
         runtime, reason = self.groups.whole, ""
         if runtime.writes:
-            reason = self.callers.rules.reason_between([step.seconds for step in self.steps], 0.0)
+            reason = self.rules.reason_between([step.seconds for step in self.steps], 0.0)
         return (reason or "stopped") if runtime.world.any(bool(reason)) else ""
 
     def _take(self, number: int) -> None:
@@ -180,7 +161,6 @@ class PathRun:
     def _finish(self) -> PathResult:
         for number, image in sorted(self.images.items()):
             if image.ground is not None and 0 < number < self.band.last:
-                image.status, image.finished = self.band.status, self.band.finished
                 self._take(number)
         return self._save(True)
 
@@ -257,7 +237,7 @@ class PathRun:
         if not path.is_file():
             self.note(f"no step of the band has been saved in {self.folder.path}: it begins at its start")
             for image in self.images.values():
-                image.resume(0)
+                go_on(image, 0)
             return
         _, tree = read_with_header(path)
         try:
@@ -272,8 +252,8 @@ class PathRun:
             raise InputError(f"{path}: the path cannot go on from there ({error}). {REMEDY}") from error
         self.band.go_on()
         self.note(f"going on after {self.band.steps_done} steps of {path}")
-        for image in self.images.values():
-            image.resume(1 if image.number in (0, self.band.last) else self.band.steps_done)
+        for number, image in self.images.items():
+            go_on(image, 1 if number in (0, self.band.last) else self.band.steps_done)
 
 
 def run_path(
@@ -313,8 +293,7 @@ def run_path(
         rules = StopRules([folder.path, inputs.folder] if own.writes else [], until, True)
         with computing(runtime, inputs.parameters, threads):
             datasets = read_datasets(inputs, runtime)
-            path = PathRun(inputs, band, folder, groups, {}, Callers(rules, None, None, protect, save_every),
-                           on_band_step, on_note)  # fmt: skip
+            path = PathRun(inputs, band, folder, groups, {}, rules, protect, on_band_step, on_note)
             for number in groups.numbers():
                 mine = image_inputs(inputs, number, folder.path)
                 mine.raise_on_errors()
@@ -322,8 +301,10 @@ def run_path(
                 if own.writes:
                     place.take()
                     locked.append(place)
-                callers = Callers(rules, _of_image(on_step, number, own), path.note, protect, save_every)
-                path.images[number] = Image.of(number, mine, datasets, place, own, callers)
+                calculation = calculation_of(mine, datasets, own)
+                saver = Saver(mine, calculation, place, save_every)
+                active = ActiveRun(mine, calculation, saver, rules, _of_image(on_step, number, own), path.note)
+                path.images[number] = Runner(active, Image(number, band), f"image {number:02d}")
             path.note(*filter(None, [words, *rules.notes(), _shared_words(groups)]))
             if resume:
                 path.resume()

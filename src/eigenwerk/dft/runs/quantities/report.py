@@ -133,6 +133,8 @@ class RunResult(RunSummary):
     """Free energy with all electrons of frozen cores, eV."""
     dispersion = Inside[float | None]("record.last.dispersion")
     """What a dispersion correction gives to all of them; None without."""
+    non_local = Inside[float | None]("record.last.non_local")
+    """Non-local correlation of the smooth density, that of the atoms not taken off; None without."""
     fermi_level = Inside[float]("record.final.fermi_level")
     """eV, between filled and empty states of both spins; see `separate_levels`."""
     separate_levels = Inside[tuple[float, ...]]("record.final.separate_levels")
@@ -251,6 +253,7 @@ class RunResult(RunSummary):
                 "entropy_term": self.entropy_term,
                 "absolute_free": self.absolute_energy,
                 "dispersion": self.dispersion,
+                "non_local_correlation": self.non_local,
                 "components": dict(self.record.last.components),
             },
             "fermi_level_eV": self.fermi_level,

@@ -19,7 +19,7 @@ from eigenwerk.dft.basis.gathering import WholeOrbitals
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density.density import Density
-from eigenwerk.dft.density.fields import KINDS, WAVES
+from eigenwerk.dft.density.kinds.table import KINDS, WAVES
 from eigenwerk.dft.runs.saving.exchange_tree import stored_exchange
 from eigenwerk.dft.runs.saving.state_schema import SPINS, check_lengths, check_start, check_state, check_version_1
 from eigenwerk.dft.scf.start.carried import Sphere, StoredOrbitals

@@ -23,13 +23,12 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5.hdf5_state import read_with_header
 from eigenwerk.io.tree_check import TreeProblem
 from eigenwerk.io.vasp.output.record import IonicStep
+from eigenwerk.motion.surface import Operations
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.units import BOHR_ANGSTROM
 
 STATE_HISTORY_BYTES = 4e9
 """Orbitals of earlier ionic steps are saved up to this size; without them the next steps take a little longer."""
-
-Operations = tuple[int, ...] | None
 
 
 @dataclass(frozen=True)

@@ -270,6 +270,11 @@ class IonicStep:
         """What a dispersion correction (IVDW) gives to all energies, eV; None without."""
         return self.components.get("dispersion")
 
+    @property
+    def non_local(self) -> float | None:
+        """Non-local correlation (LUSE_VDW) of the smooth density, eV, that of the atoms not taken off; None without."""
+        return self.components.get("non-local")
+
 
 @dataclass(frozen=True, eq=False)
 class FinalRecord:
