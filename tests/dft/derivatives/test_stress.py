@@ -84,6 +84,7 @@ def test_stress_is_the_derivative_of_the_free_energy(name, crystal, calculation)
     assert abs(along) * GPA > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [

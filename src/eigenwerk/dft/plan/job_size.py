@@ -23,6 +23,7 @@ from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.mixing import screens_locally
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.eigensolvers import SEQUENCES, sequence_for
+from eigenwerk.functionals.non_local import MESHES
 from eigenwerk.lattice_reduction import reduced
 
 PROJECTED = 16
@@ -55,7 +56,7 @@ class JobSize:
     real; weighed: k-points whose orbitals are projected on atoms, 0 for none, and the numbers of bytes that are kept
     of an orbital for each atom; earlier: states of earlier ionic steps that predict the next one; mesh: points of the
     whole mesh that exact exchange sums over, 0 without; exchange_block: orbitals that it is applied to at a time, 0 as
-    memory allows.
+    memory allows; nodes: of the mesh of non-local correlation, 0 without.
     """
 
     spins: int
@@ -83,6 +84,7 @@ class JobSize:
     earlier: int = 0
     mesh: int = 0
     exchange_block: int = 0
+    nodes: int = 0
 
     @property
     def exact(self) -> bool:
@@ -179,6 +181,7 @@ def job_size(
         start_single=parameters.start_single,
         mesh=_points_of_exchange(kpoints, parameters),
         exchange_block=parameters.exchange_block,
+        nodes=0 if parameters.non_local is None else MESHES[parameters.non_local.kernel].count,
     )
 
 

@@ -111,6 +111,8 @@ PASSING = (
     Arrays("start", "bGm", 1, ORBITAL),
     Arrays("grids", "sP", 12),  # density, gradients, and what the functional makes of them
     Arrays("grids", "P", 6),
+    Arrays("non-local correlation", "ug", 2, COMPLEX, lambda size: size.nodes > 0),  # of all nodes, and what the kernel makes of them
+    Arrays("non-local correlation", "P", 22, where=lambda size: size.nodes > 0),  # wave vectors and slopes, gradients, one node at work
     Arrays("one-centre terms", "sr", 1, ONE_CENTRE_BYTES),
     Arrays("dense matrices of ALGO = Exact", "WW", EXACT_MATRICES, ORBITAL, lambda size: size.exact),
 )
@@ -164,7 +166,8 @@ def axes_of(size: JobSize, layout: ProcessLayout, machine: Machine, block: int) 
     j: steps of mixing history; x: species; r: kinds of atoms that are worked on together; m: vectors at the start;
     P, S: points of the fine grid, of the spheres of all atoms; Q: values of the projectors on the latter; K: k-points
     whose orbitals are projected on atoms; w: bytes of such a projection; e: states of earlier ionic steps;
-    l, L: degrees of compensation charges, which are powers of h_3 too, and their shapes (l, m).
+    u: nodes of non-local correlation; l, L: degrees of compensation charges, which are powers of h_3 too, and their
+    shapes (l, m).
     """
     return {
         "s": size.spins, "k": layout.points(size.kpoints), "n": size.bands, "G": _waves(size, layout),
@@ -175,6 +178,7 @@ def axes_of(size: JobSize, layout: ProcessLayout, machine: Machine, block: int) 
         "m": max(size.projectors + size.bound_states, 5 * size.starting_orbitals),
         "P": size.fine_points, "S": size.sphere_points, "Q": size.sphere_values, "K": size.weighed,
         "w": size.weight_bytes, "e": size.earlier, "l": size.charges_lmax + 1, "L": (size.charges_lmax + 1) ** 2,
+        "u": size.nodes,
     }  # fmt: skip
 
 

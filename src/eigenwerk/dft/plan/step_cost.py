@@ -53,6 +53,9 @@ WORK = {
 """By `Eigensolver.name`: counted in the code, passes fitted to six jobs on one to four H100 and H200."""
 
 FIELD_PASSES = 1.2
+NODE_BYTES, MATRIX_BYTES = 400, 80
+"""Read and written for each node at a point, and for each pair of nodes at a wave: counted in the code."""
+
 HIDDEN = 0.75
 """Share of the all-to-all that FFTs hide, if they take long enough."""
 
@@ -95,7 +98,16 @@ def step_cost(size: JobSize, layout: ProcessLayout, machine: Machine) -> StepCos
         "exchange": points * _exchange_seconds(size, layout, machine, work, local / layout.band_ranks),
         "potential": _potential_seconds(size, layout, machine),
     }  # fmt: skip
+    if size.nodes:
+        phases["non-local correlation"] = _non_local_seconds(size, layout, machine)
     return StepCost(tuple(phases.items()))
+
+
+def _non_local_seconds(size: JobSize, layout: ProcessLayout, machine: Machine) -> float:
+    """Nodes dealt out to ranks: FFTs of two real fields, passes that make them and take them up; matrices of waves."""
+    grid = machine.fft_seconds(size.fine_points) + NODE_BYTES * size.fine_points / machine.copy
+    waves = MATRIX_BYTES * size.nodes * size.dense_waves / machine.copy
+    return ceil(size.nodes / layout.ranks) * (grid + waves)
 
 
 def points_per_block(size: JobSize, layout: ProcessLayout, machine: Machine) -> int:
