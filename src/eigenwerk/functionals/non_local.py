@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
 from eigenwerk.functionals.hybrid import Hybrid
@@ -48,7 +48,7 @@ class NonLocal:
     spin_resolved: q of the spin densities in place of that of the total (LSPIN_VDW).
     """
 
-    kernel: Literal["vdW-DF", "rVV10"] = "vdW-DF"
+    kernel: str = "vdW-DF"
     gradient: float = VDW_DF1
     b: float = 6.3
     c: float = 0.0093

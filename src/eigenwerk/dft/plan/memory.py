@@ -111,8 +111,9 @@ PASSING = (
     Arrays("start", "bGm", 1, ORBITAL),
     Arrays("grids", "sP", 12),  # density, gradients, and what the functional makes of them
     Arrays("grids", "P", 6),
-    Arrays("non-local correlation", "ug", 2, COMPLEX, lambda size: size.nodes > 0),  # of all nodes, and what the kernel makes of them
-    Arrays("non-local correlation", "P", 22, where=lambda size: size.nodes > 0),  # wave vectors and slopes, gradients, one node at work
+    # fields of all nodes, and what the kernel makes of them; wave vectors, slopes, gradients, one node at work
+    Arrays("non-local correlation", "ug", 2, COMPLEX, lambda size: size.nodes > 0),
+    Arrays("non-local correlation", "P", 22, where=lambda size: size.nodes > 0),
     Arrays("one-centre terms", "sr", 1, ONE_CENTRE_BYTES),
     Arrays("dense matrices of ALGO = Exact", "WW", EXACT_MATRICES, ORBITAL, lambda size: size.exact),
 )
