@@ -7,6 +7,7 @@ import ast
 import subprocess
 
 import pytest
+
 from test_floors import imports_of, modules_of
 
 MOST_FILES_OF_A_ROOM = 16
