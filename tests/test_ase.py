@@ -161,6 +161,7 @@ def test_an_unconverged_structure_raises_and_leaves_no_results():
     assert np.isfinite(atoms.get_potential_energy())
 
 
+@pytest.mark.slow
 def test_other_atoms_begin_afresh_and_settings_can_be_changed():
     atoms = silicon()
     atoms.get_potential_energy()

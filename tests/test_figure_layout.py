@@ -206,7 +206,6 @@ ONE_OF_A_KIND = {case.split(",")[0].split(" ")[0]: case for case in CASES}
 
 
 @pytest.mark.fast(
-    "trajectory 5",
     "eos, no curve",
     "neb, high",
     "levels, one",

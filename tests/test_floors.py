@@ -62,7 +62,9 @@ wait for; and those with which the command can begin where packages are missing.
 LAZY_TABLES = {"eigenwerk.dft.paw.filtered"}
 """Modules that a function of `dft` may import: they load scipy for a setting that few inputs have."""
 
-COLLECTORS = {"eigenwerk.dft.after.analyses.table", "eigenwerk.functionals.table"}
+COLLECTORS = {
+    "eigenwerk.dft.after.analyses.table", "eigenwerk.dft.density.kinds.table", "eigenwerk.functionals.table",
+}  # fmt: skip
 """Modules that load every file of their own folder, so that a new file is enough."""
 
 LOADERS = {"eigenwerk.parallel.launch.loader"}

@@ -100,7 +100,7 @@ def test_every_page_stands_in_the_menu_and_shows_modules_that_exist():
     assert [name for name in shown if not (ROOT / "src" / (name.replace(".", "/") + ".py")).is_file()] == []
 
 
-@pytest.mark.fast("docs/guides/check.md", "docs/guides/ncci.md", "docs/guides/series.md")
+@pytest.mark.fast("docs/guides/check.md", "docs/guides/ncci.md")
 @pytest.mark.parametrize(
     "page",
     [

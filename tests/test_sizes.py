@@ -16,12 +16,14 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 87659
-MOST_FILES = 736
-MOST_TRACKED = 1561
+MOST_LINES = 87681
+MOST_FILES = 737
+MOST_TRACKED = 1571
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
-LONG_FILES: dict[str, int] = {}
+LONG_FILES: dict[str, int] = {
+    "eigenwerk.io.vasp.output.record": 412,
+}
 
 LONG_FUNCTIONS: dict[str, int] = {}
 

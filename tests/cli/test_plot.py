@@ -66,6 +66,7 @@ OPTIONS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [OPTIONS[::2][:3], pytest.param(OPTIONS, marks=pytest.mark.slow)])
 def test_options_reach_the_picture(run, tmp_path, options):
     pictures = set()

@@ -120,7 +120,7 @@ CASES = {
 """Rows of the tables, and what libxc's own approximations allow."""
 
 
-@pytest.mark.fast("CA-*", "PBE0-*", "B3LYP-*", "PS-*")
+@pytest.mark.fast("CA-*", "PBE0-*", "B3LYP-*")
 @pytest.mark.parametrize(
     ("name", "table"),
     covering(

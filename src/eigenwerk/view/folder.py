@@ -157,7 +157,7 @@ class RunFolder:
         if found.eig_skn is not None and found.occ_skn is not None:
             gap = band_gap(found.eig_skn, found.occ_skn, found.point_kc, [fermi] * len(found.eig_skn))
             if not gap.metal and gap.top is not None:
-                return gap.top.energy, "valence band top"
+                return gap.zero(fermi)
         two = found.run_report is not None and "Fermi levels" in dict(found.run_report.found)
         return fermi, "higher of two Fermi levels" if two else "Fermi level"
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenwerk.io.vasp.output.record import IonicStep, largest_norm
+from eigenwerk.io.vasp.output.record import IonicStep
 from eigenwerk.perf.pictures import BLUE, DARK, QUIET, RUST, plain_axes, whole_numbers
 from eigenwerk.units import BOLTZMANN_EV_KELVIN
 
@@ -40,8 +40,8 @@ def ionic_figure(
         counted = 2 * kinetic / (freedom * BOLTZMANN_EV_KELVIN) if freedom else np.full(len(steps), np.nan)
         panels.append(("temperature (K)", np.where(np.isnan(said), counted, said)))
     else:
-        panels.append(("largest force\n(eV/Å)", _column([force_of(step) for step in steps])))
-    panels.append(("pressure (GPa)", _column([None if step.stress_vv is None else pressure(step) for step in steps])))
+        panels.append(("largest force\n(eV/Å)", _column([step.force for step in steps])))
+    panels.append(("pressure (GPa)", _column([step.pressure for step in steps])))
     volume = np.array([abs(np.linalg.det(step.lattice_cv)) for step in steps])
     if np.ptp(volume) > 1e-6 * volume[0]:
         panels.append(("volume (Å³)", volume))
@@ -63,17 +63,6 @@ def ionic_figure(
     all_axes[-1].set_xlim(0.5, len(steps) + 0.5)
     whole_numbers(all_axes[-1].xaxis)
     return figure
-
-
-def force_of(step: IonicStep) -> float | None:
-    """The largest on an atom, eV/Å, whether that may move or not."""
-    return None if step.forces_av is None else largest_norm(step.forces_av)
-
-
-def pressure(step: IonicStep) -> float:
-    """Of the cell on what surrounds it, GPa; positive where it wants to expand."""
-    assert step.stress_vv is not None
-    return float(np.trace(step.stress_vv)) / 30
 
 
 def _force_scale(axes: Any, limit: float | None) -> None:

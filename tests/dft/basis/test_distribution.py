@@ -34,10 +34,10 @@ CASES = {
     "conjugate": ("lih_bent", LIH | {"mesh": (2, 1, 1), "solver": "davidson, conjugate"}),
 }
 
-FAST = "2-gloo-metal-2 2-gloo-Gamma-1 2-gloo-spins-2".split()
-"""Those of the test below that `make test` runs: real and complex orbitals, spins, and both ways to share out.
+FAST = "2-gloo-metal-2 2-gloo-Gamma-1".split()
+"""Those of the test below that `make test` runs: real and complex orbitals, and both ways to share out.
 
-The others are slow ones, every solver and four ranks among them."""
+The others are slow ones, every solver, spins and four ranks among them."""
 
 
 POINTS = {

@@ -33,7 +33,7 @@ def test_padding_is_marked_and_lies_on_free_grid_points(basis):
         assert len(set(place_G)) == len(place_G)
 
 
-@pytest.mark.fast("lih_bent-True")
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "real"), [("sic_bent", False), ("lih_bent", True), ("si_bent", True)])
 def test_rows_of_even_length_change_nothing(calculation, crystal, monkeypatch, name, real):
     """Complex orbitals, and real ones: in space, and by inversion at k-points that are not on the zone's boundary."""

@@ -14,8 +14,8 @@ from eigenwerk.dft.density.density import (
     polarised_occupancy,
     superposed_atoms,
 )
-from eigenwerk.dft.density.occupancy import band_occupancies
-from eigenwerk.dft.density.valence import band_density
+from eigenwerk.dft.density.kinds.occupancy import band_occupancies
+from eigenwerk.dft.density.kinds.valence import band_density
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import density_of_bands

@@ -73,6 +73,7 @@ def test_molecule_with_spin(crystal, calculation, precision):
     check(crystal, calculation, "o2", 1, 2, 0.3, **settings)
 
 
+@pytest.mark.slow
 def test_symmetry_does_not_change_forces(crystal, calculation):
     """Irreducible k-points and symmetrised forces against the whole mesh without symmetry."""
     structure = replace(crystal("si"), scaled_ac=[[0, 0, 0], [0.27, 0.27, 0.27]])

@@ -9,11 +9,15 @@ import torch
 from eigenwerk.dft.calculation import Made
 from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.functionals.non_local import NonLocal
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 GPA = HARTREE_EV / BOHR_ANGSTROM**3 * 160.2176634
 STEP = 2e-4
 LIMIT_GPA = 0.02
+
+GAS_CORRELATION = Hybrid(0.0, 0.0, 1.0, 1.0, 0.0)
+"""AGGAC = 0."""
 
 CASES = {
     # crystal of tests/dft/conftest.py, settings
@@ -37,8 +41,17 @@ CASES = {
         "pairs", {"mesh": (1, 2, 1), "real": True, "symmetry_level": 2, "hybrid": Hybrid.of(0.25)},
     ),
     "with U": ("fe_bent", {"spins": 2, "sigma_eV": 0.2, "hubbard": {"Fe": (2, 0.1)}}),
+    "van der Waals": (
+        "sic_bent", {"real": True, "functional": "MK", "hybrid": GAS_CORRELATION, "non_local": NonLocal()},
+    ),
+    "van der Waals with spins": (
+        "o2", {"spins": 2, "real": True, "functional": "ML", "hybrid": GAS_CORRELATION,
+               "non_local": NonLocal(gradient=-1.8867, spin_resolved=True)},
+    ),
+    "rVV10": ("sic_bent", {"real": True, "functional": "ML", "non_local": NonLocal("rVV10")}),
 }  # fmt: skip
 SLOW = (
+    "van der Waals with spins", "rVV10",
     "magnet", "dipole", "with U", "on the grid", "real by inversion", "screened hybrid", "hybrid with spins",
     "hybrid, real by inversion",
 )  # fmt: skip
@@ -71,6 +84,7 @@ def test_stress_is_the_derivative_of_the_free_energy(name, crystal, calculation)
     assert abs(along) * GPA > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [

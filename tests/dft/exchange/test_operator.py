@@ -10,8 +10,8 @@ from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density.occupancy import band_occupancies
-from eigenwerk.dft.density.valence import band_density
+from eigenwerk.dft.density.kinds.occupancy import band_occupancies
+from eigenwerk.dft.density.kinds.valence import band_density
 from eigenwerk.dft.exchange.kernel import ExchangeKernel, probe_charge_kernel
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pairs.mesh_points import mesh_points

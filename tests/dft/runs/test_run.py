@@ -263,7 +263,6 @@ def test_files_of_two_saves_are_noticed(tmp_path):
     assert not any("not of one save" in note for note in run_folder(folder).notes)
 
 
-@pytest.mark.slow
 def test_an_edit_during_a_run_is_not_its_input(tmp_path):
     folder = make_folder(tmp_path / "x", NELM=2)
     texts = {name: (folder / name).read_text() for name in ("INCAR", "POSCAR", "KPOINTS")}

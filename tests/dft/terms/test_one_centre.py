@@ -145,7 +145,7 @@ def test_batches_hold_every_atom_once_and_are_full_but_for_the_last():
     assert found == [(n, a) for n, count in enumerate([3, 0, 7, 1]) for a in range(count)]
 
 
-@pytest.mark.fast("turn_vv1-O", "turn_vv3-O", "turn_vv0-Fe")
+@pytest.mark.fast("turn_vv1-O", "turn_vv3-O")
 @pytest.mark.parametrize("symbol", ["O", "Fe"])
 @pytest.mark.parametrize("turn_vv", [QUARTER_TURN, THIRD_TURN, -np.eye(3), THIRD_TURN @ QUARTER_TURN])
 def test_cubic_operations_leave_the_energy_unchanged(setup, symbol, turn_vv):

@@ -34,7 +34,7 @@ def pencil_energy(calc, dH_sx, coeff_sknG, eig_skn, filling_skn):
     return total
 
 
-@pytest.mark.fast("grid", "complex", "real")
+@pytest.mark.fast("complex", "real")
 @pytest.mark.parametrize("case", CASES)
 def test_forces_are_the_derivative_at_fixed_orbitals(calculation, crystal, disturbed, case):
     name, settings = CASES[case]

@@ -11,9 +11,16 @@ from eigenwerk.dft.xc.evaluation import Evaluation, energy_and_derivatives, ener
 from eigenwerk.functionals.b3lyp import BECKE_FLOOR
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.table import FUNCTIONALS, PARTS, find_functional
+from eigenwerk.functionals.vdw_exchange import UNBOUND_FLOOR
 
 NAMES = [tag for tag, functional in FUNCTIONALS.items() if functional.libxc and tag != "PE"]
 """Of PBE the form with unrounded constants, which is libxc's."""
+
+
+FLOORS = {"GGA_X_B88": BECKE_FLOOR} | {
+    f"GGA_X_{name}": UNBOUND_FLOOR for name in ("OPTB88_VDW", "OPTB86B_VDW", "B86_R", "RPW86", "LV_RPW86")
+}
+"""Of exchange that grows without bound."""
 
 
 def evaluated(name: str, density_sx: np.ndarray, sigma_yx: np.ndarray) -> list[np.ndarray]:
@@ -45,8 +52,8 @@ def test_energy_and_derivatives_agree_with_libxc(name, spins, libxc, libxc_parts
 def test_parts_agree_with_libxc(name, spins, libxc, points):
     """The scale is that of exchange, too: correlation, and the exponential end of RPBE's dE/dsigma, lose digits."""
     density_sx, sigma_yx = points(spins)
-    if name == "GGA_X_B88":  # nothing below that is Becke's here
-        dense_x = (density_sx > BECKE_FLOOR).all(axis=0)
+    if name in FLOORS:  # nothing below has exchange here
+        dense_x = (density_sx > FLOORS[name]).all(axis=0)
         density_sx, sigma_yx = density_sx[:, dense_x], sigma_yx[:, dense_x]
     expected, _ = libxc.evaluate_sum((name.lower(),), density_sx, sigma_yx)
     _, scale = libxc.evaluate_sum((name.lower(), "lda_x"), density_sx, sigma_yx)

@@ -120,7 +120,6 @@ def test_a_run_that_asks_for_more_goes_on_with_the_solver(tmp_path, stopped):
     assert steps > 0 and "found before" not in words and result.levels.residual_n.max() < 1e-6
 
 
-@pytest.mark.slow
 def test_states_of_another_case_are_refused(tmp_path, stopped):
     case = of(tmp_path)
     stopped(case, tmp_path / "c")

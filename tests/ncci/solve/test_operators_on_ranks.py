@@ -120,7 +120,7 @@ def own_product_by(world, name, dtype, scheme):
     return found, {steps.home.comm.transport, steps.row.comm.transport} - {"serial"}, simple
 
 
-@pytest.mark.fast("gloo-2-*", "mpi-2-*")
+@pytest.mark.fast("mpi-2-*")
 @pytest.mark.ranks
 @pytest.mark.parametrize(
     ("scheme", "size", "names"),

@@ -177,7 +177,6 @@ def test_what_is_said_of_a_rank_that_a_signal_ended_is_true(start, tmp_path, sav
     assert process.returncode == 130 and ("nothing has been written" in err) == (not saved) and saved in err
 
 
-@pytest.mark.slow
 @pytest.mark.fast("forks")
 def test_third_interrupt_kills(start, tmp_path):
     process = start("""

@@ -75,7 +75,6 @@ def test_the_same_run_makes_the_same_pictures(seen):
     assert first == second and len(first) > 12
 
 
-@pytest.mark.slow
 def test_a_run_that_did_not_converge_says_so_first_and_in_red(unconverged):
     text = report(RunFolder(unconverged[0]))
     assert re.search(r'class="status bad">\s*<p class="">NOT CONVERGED in 2 steps', text)

@@ -115,7 +115,7 @@ def _dynamics(steps: Sequence[IonicStep], time_step: float) -> list[str]:
     if len(heat):
         lines.append(_row("temperature", f"{heat.mean():.1f} K in the mean, from {heat.min():.1f} to {heat.max():.1f}"))
     lines += _conserved(steps, time_step)
-    pressure = _known([None if one.stress_vv is None else float(np.trace(one.stress_vv)) / 30 for one in steps])
+    pressure = _known([one.pressure for one in steps])
     if len(pressure):
         lines.append(_row("pressure", f"{pressure.mean():.3f} GPa in the mean, without that of the atoms' motion"))
     volume = np.array([abs(float(np.linalg.det(one.lattice_cv))) for one in steps])

@@ -98,6 +98,8 @@ def _energies(result: RunResult) -> list[str]:
     lines = [f"  {name:<32}{energy:>18.8f} eV{energy / atoms:>18.8f} eV/atom" for name, energy in rows]
     if result.dispersion is not None:
         lines.append(f"  {'of it dispersion correction':<32}{result.dispersion:>18.8f} eV")
+    if result.non_local is not None:
+        lines.append(f"  {'non-local correlation, in all':<32}{result.non_local:>18.8f} eV")
     lines.append(f"  {'free energy of all electrons':<32}{result.absolute_energy:>18.6f} eV")
     return ["Energy (relative to the atoms of the data sets)", *lines]
 

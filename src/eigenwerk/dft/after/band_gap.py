@@ -48,6 +48,10 @@ class BandGap:
             and (self.top.kpoint, self.top.spin) == (self.bottom.kpoint, self.bottom.spin)
         )
 
+    def zero(self, fermi_level: float) -> tuple[float, str]:
+        """The energy that pictures count from and what it is: the valence band top, or the Fermi level of a metal."""
+        return (fermi_level, "Fermi level") if self.metal or self.top is None else (self.top.energy, "valence band top")
+
     @property
     def kind(self) -> str:
         """In a word or two."""

@@ -42,7 +42,7 @@ class BandStructure:
     @property
     def zero(self) -> float:
         """The energy that pictures count from: the valence band top, or the Fermi level; eV."""
-        return self.fermi_level if self.gap.metal or self.gap.top is None else self.gap.top.energy
+        return self.gap.zero(self.fermi_level)[0]
 
     def place(self, edge: BandEdge) -> str:
         """Where an edge lies, in words: "X", "0.85 of the way from G to X", or its coordinates."""

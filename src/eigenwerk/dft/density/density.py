@@ -13,9 +13,10 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density.fields import ALWAYS, KINDS, WAVES, Fields
-from eigenwerk.dft.density.kind import FilledOrbitals
-from eigenwerk.dft.density.occupancy import OCCUPANCY
+from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.kinds.kind import FilledOrbitals
+from eigenwerk.dft.density.kinds.occupancy import OCCUPANCY
+from eigenwerk.dft.density.kinds.table import ALWAYS, KINDS, WAVES
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.spin.form import COLLINEAR, UNPOLARISED, Spin

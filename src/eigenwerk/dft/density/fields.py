@@ -13,22 +13,10 @@ from typing import Self
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.density.kind import FieldKind, WaveField
-from eigenwerk.dft.density.occupancy import OCCUPANCY, Occupancy
-from eigenwerk.dft.density.tau import Tau
-from eigenwerk.dft.density.valence import SmoothDensity
+from eigenwerk.dft.density.kinds.kind import FieldKind, WaveField
+from eigenwerk.dft.density.kinds.table import KINDS, WAVES
 from eigenwerk.dft.spin.form import UNPOLARISED, Spin
-from eigenwerk.functionals.functional import DENSITY
 from eigenwerk.parallel.communicator import Communicator
-
-KINDS: dict[str, FieldKind] = {kind.name: kind for kind in (SmoothDensity(), Occupancy(), Tau())}
-"""Every field there is, in the order in which they are packed."""
-
-WAVES: dict[str, WaveField] = {name: kind for name, kind in KINDS.items() if isinstance(kind, WaveField)}
-"""Those on plane waves; the others are one-centre matrices."""
-
-ALWAYS = (DENSITY, OCCUPANCY)
-"""Those of every density."""
 
 
 @dataclass(frozen=True)

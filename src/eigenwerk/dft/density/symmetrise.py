@@ -18,7 +18,8 @@ import torch
 
 from eigenwerk.dft.crystal.rotations import axial
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.density.fields import WAVES, Fields
+from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.kinds.table import WAVES
 from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import projector_rotation

@@ -19,8 +19,9 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.density.density import Density, moment_per_atom, polarised_occupancy, superposed_atoms
-from eigenwerk.dft.density.fields import WAVES, Fields
-from eigenwerk.dft.density.kind import WaveField
+from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.kinds.kind import WaveField
+from eigenwerk.dft.density.kinds.table import WAVES
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.spin.form import COLLINEAR, UNPOLARISED, paired

@@ -20,7 +20,7 @@ from functools import partial, reduce
 import torch
 
 from eigenwerk.dft.density.density import Density
-from eigenwerk.dft.density.kind import FilledOrbitals
+from eigenwerk.dft.density.kinds.kind import FilledOrbitals
 from eigenwerk.dft.derivatives.force_correction import felt_change, of_atom
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.builder import PotentialBuilder

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.atom.core_exchange import screened_core_exchange
-from eigenwerk.dft.density.occupancy import OCCUPANCY
+from eigenwerk.dft.density.kinds.occupancy import OCCUPANCY
 from eigenwerk.dft.exchange.pairs.pair_grid import pair_wave
 from eigenwerk.dft.exchange.pairs.pair_shape import PairShape
 from eigenwerk.dft.paw.atoms import PawAtoms

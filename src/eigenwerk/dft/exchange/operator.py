@@ -19,7 +19,7 @@ from torch.nn.functional import pad
 from eigenwerk.dft.basis.distribution import ToBands, ToWaves, bands_per_rank, dealt_bands
 from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.downsampling import Downsampling
-from eigenwerk.dft.density.kind import filled_bands
+from eigenwerk.dft.density.kinds.kind import filled_bands
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
 from eigenwerk.dft.exchange.kernels.pair_loops import PairTable
 from eigenwerk.dft.exchange.pairs.mesh_orbitals import MeshOrbitals, MeshPart, OwnBands, SourceBlock, Stars, blocks_of

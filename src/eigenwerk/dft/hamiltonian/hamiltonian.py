@@ -15,7 +15,7 @@ import torch
 from eigenwerk.dft.basis.distribution import grid_blocks, on_whole_spheres
 from eigenwerk.dft.basis.transforms import orbital_blocks
 from eigenwerk.dft.basis.wave_form import SphereMap
-from eigenwerk.dft.density.kind import WaveField
+from eigenwerk.dft.density.kinds.kind import WaveField
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors
@@ -137,8 +137,7 @@ class HamiltonianBlock(SplitOperator):
     def _with_kinetic(self, h_knG: torch.Tensor, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
         """And what other fields do."""
         for kind, grid in self.others:
-            local = partial(self._product, grid, k)
-            h_knG += kind.act(self.basis.form, x_knG, self.vector_vkG[:, k], local)
+            h_knG += kind.act(self.basis.form, x_knG, self.vector_vkG[:, k], partial(self._product, grid, k))
         return h_knG.addcmul_(self.kinetic_kG[k][:, None], x_knG)
 
     def _product(self, grid: "OnGrid", k: Which, x_knG: torch.Tensor) -> torch.Tensor:

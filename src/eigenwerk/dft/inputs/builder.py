@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from eigenwerk.dft.inputs import checks
+from eigenwerk.dft.inputs.open_shells import check_fillings
 from eigenwerk.dft.inputs.steps import (
     bands,
     crystal,
@@ -19,11 +20,11 @@ from eigenwerk.dft.inputs.steps import (
     field_files,
     grids,
     motion,
-    non_local,
     points,
     size,
 )
 from eigenwerk.dft.settings.hubbard import hubbard_shells
+from eigenwerk.dft.settings.non_local import non_local_of
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.settings.tags_in_force import Computed
 from eigenwerk.functionals.functional import Functional
@@ -67,7 +68,7 @@ def all_parameters(known: dict[str, Any], functional: Functional) -> Parameters:
 STEPS = (
     InputStep(datasets.choose_functional, "functional", TAGS),
     InputStep(exchange.hybrid_of, "hybrid", TAGS),
-    InputStep(non_local.non_local_of, "non_local", TAGS),
+    InputStep(non_local_of, "non_local", TAGS),
     InputStep(datasets.choose_datasets, "datasets"),
     InputStep(datasets.mixed_momenta, TAGS),
     InputStep(exchange.check_data_of_exchange),
@@ -101,6 +102,7 @@ STEPS = (
     InputStep(size.size_of_job, "size", "keeps_orbitals"),
     InputStep(size.memory_of_job, "memory"),
     InputStep(checks.check_vacuum),
+    InputStep(check_fillings),
 )
 
 

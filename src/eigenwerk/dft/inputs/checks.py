@@ -1,6 +1,5 @@
 """What deserves a word before a calculation starts: atoms, vacuum, smearing, and how atoms are to move."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import sqrt
 
@@ -13,26 +12,18 @@ from eigenwerk.dft.crystal.stars import stars_of, under
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.tetrahedra import CORRECTED
 from eigenwerk.dft.inputs.steps.electrons import NEUTRAL, check_pairs
-from eigenwerk.dft.inputs.steps.motion import (
-    MOVING_CELL,
-    OF_BAND,
-    OF_CELL,
-    OF_DIMER,
-    OF_DYNAMICS,
-    OPTIMISERS,
-    MotionRequest,
-)
+from eigenwerk.dft.inputs.steps.motion import OPTIMISERS, MotionRequest, idle_tags
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.dft.settings.mixing import APART
-from eigenwerk.dft.settings.motion_kind import DIMER, DYNAMICS, PATH, RELAXATION, VIBRATIONS, kind_of_motion, outside
+from eigenwerk.dft.settings.motion_kind import DYNAMICS, RELAXATION, kind_of_motion, outside
 from eigenwerk.dft.settings.parameters import SHARP
-from eigenwerk.dft.settings.tags_in_force import number, tell_idle, whole
+from eigenwerk.dft.settings.tags_in_force import tell_idle, whole
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.io.vasp.problem import Problem
-from eigenwerk.io.vasp.tags.ions import BATHS, OF_THERMOSTATS
+from eigenwerk.io.vasp.tags.ions import BATHS
 from eigenwerk.lattice_reduction import heights
 from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.dynamics.vasp_tags import NO_BATH
@@ -265,7 +256,7 @@ def check_motion(
     if kind is None:
         _tell_missing_steps(incar, findings)
         return
-    tell_idle(incar, _idle(incar, kind), findings)
+    tell_idle(incar, idle_tags(incar, kind), findings)
     if kind == RELAXATION and outside(incar) and whole(incar, "IOPT") in OPTIMISERS:
         words = f"with POTIM = 0 in place of IBRION = 3; a {OPTIMISERS[whole(incar, 'IOPT')]} relaxation serves"
         findings.add(incar.problem("IOPT", words, severity="note"))
@@ -286,28 +277,6 @@ def _check_bath(incar: Incar, findings: Findings) -> None:
         findings.add(incar.problem("MDALGO", message, f"Set {usual}, or MDALGO = 0 if that is meant.", "warning"))
     elif mdalgo == 2 and incar.values["SMASS"] == NO_BATH:
         findings.add(incar.problem("SMASS", "there is no thermostat: the energy is constant", severity="note"))
-
-
-def _idle(incar: Incar, kind: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What tags act with, and those of them that therefore mean nothing in this kind of motion."""
-    if kind != PATH:
-        moved = kind == RELAXATION and outside(incar)
-        yield "IMAGES", tuple(name for name in OF_BAND if name != "IMAGES" and not (moved and name == "IOPT"))
-    if kind != DIMER:
-        yield "IBRION = 44", OF_DIMER
-    if kind == DYNAMICS:
-        mdalgo = incar.get("MDALGO")
-        yield "relaxations", ("EDIFFG", "NFREE")
-        for name, kinds in OF_THERMOSTATS.items():
-            if mdalgo not in kinds:
-                yield f"MDALGO = {' and '.join(map(str, kinds))}", (name,)
-        if (mdalgo, number(incar, "SMASS")) != (0, -1):
-            yield "MDALGO = 0 and SMASS = -1", ("NBLOCK",)
-    else:
-        own = {RELAXATION: ("SMASS",) if incar.values.get("IBRION") == 3 else (), DIMER: ("RANDOM_SEED",)}
-        yield "molecular dynamics (IBRION = 0)", tuple(name for name in OF_DYNAMICS if name not in own.get(kind, ()))
-    if incar.get("ISIF") not in MOVING_CELL or kind == VIBRATIONS:
-        yield "a cell that moves (ISIF = 3)", OF_CELL
 
 
 def _tell_missing_steps(incar: Incar, findings: Findings) -> None:

@@ -29,7 +29,10 @@ from eigenwerk.functionals.pbe import GGA_FLOOR
 from eigenwerk.parallel.process_grid import share
 
 WAVES_AT_A_TIME = 2**14
-"""Waves whose matrices phi_uw are held at once: 52 MB."""
+"""Waves whose matrices phi_uw are held at once: 52 MB, on a GPU with their cubics 260 MB."""
+
+Members = slice | torch.Tensor
+"""Some of the waves."""
 
 POINTS_AT_A_TIME = {"cpu": 2**15, "cuda": 2**23}
 """Points whose p_u are made at once: what stays in the cache, half a gigabyte."""
@@ -171,54 +174,59 @@ class NonLocalCorrelation:
     def _product(self, theta_ug: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """This rank's part of E, and Σ_w phi_uw theta_w of its nodes, (u, g)."""
         field_ug = torch.empty_like(theta_ug[self._own])
-        for members_x, phi_xuw in self._kernels(0):
-            theta_xw2 = torch.view_as_real(theta_ug.index_select(1, members_x)).transpose(0, 1)
-            part_xu2 = torch.bmm(phi_xuw, theta_xw2.contiguous())
-            field_ug.index_copy_(1, members_x, torch.view_as_complex(part_xu2.transpose(0, 1).contiguous()))
+        for members, phi_xuw in self._kernels(0):
+            part_xu2 = torch.bmm(phi_xuw, _by_wave(theta_ug, members))
+            field_ug[:, members] = torch.view_as_complex(part_xu2.transpose(0, 1).contiguous())
         return 0.5 * self.basis.inner(theta_ug[self._own], field_ug).sum(), field_ug
 
     def _by_length(self, theta_ug: torch.Tensor) -> torch.Tensor:
         """∂E/∂|g| by |g| in phi, this rank's nodes, (g,)."""
         found_g = theta_ug.real.new_zeros(theta_ug.shape[1])
         volume = self.basis.volume.to(found_g.device)
-        for members_x, slope_xuw in self._kernels(1):
-            theta_xw2 = torch.view_as_real(theta_ug.index_select(1, members_x)).transpose(0, 1).contiguous()
-            pair_x = (torch.bmm(slope_xuw, theta_xw2) * theta_xw2[:, self._own]).sum((1, 2))
-            found_g.index_copy_(0, members_x, pair_x)
+        for members, slope_xuw in self._kernels(1):
+            theta_xw2 = _by_wave(theta_ug, members)
+            found_g[members] = (torch.bmm(slope_xuw, theta_xw2) * theta_xw2[:, self._own]).sum((1, 2))
         return 0.5 * volume * self.basis.weight_g * found_g
 
     @cached_property
-    def _intervals(self) -> list[tuple[int, torch.Tensor, torch.Tensor]]:
-        """Interval of the table, waves whose |g| lies there, and where in it; in parts of limited length."""
-        place_g = self.table.places(self.basis.norm2_g.detach().sqrt())
-        interval_g = place_g.long()
+    def _parts(self) -> list[Members]:
+        """Waves in parts of limited number: on a processor those of one interval of the table each, which take one
+        product of matrices; on a GPU, where launches count, as they stand."""
+        if self.basis.runtime.device.type == "cuda":
+            waves = len(self.basis.index_gc)
+            return [slice(start, start + WAVES_AT_A_TIME) for start in range(0, waves, WAVES_AT_A_TIME)]
+        interval_g = self._place_g.long()
         order_x = torch.argsort(interval_g, stable=True)
         counts = torch.bincount(interval_g, minlength=len(self.table.cubic_xpx)).tolist()
-        parts = []
-        for interval, members_x in enumerate(order_x.split(counts)):
-            for part_x in members_x.split(WAVES_AT_A_TIME) if len(members_x) else ():
-                parts.append((interval, part_x, place_g[part_x] - interval))
-        return parts
+        pieces = (piece for members_x in order_x.split(counts) for piece in members_x.split(WAVES_AT_A_TIME))
+        return [piece for piece in pieces if len(piece)]
 
     @cached_property
-    def _cubic_xpuw(self) -> torch.Tensor:
-        """Cubics of the table for this rank's nodes u and all w."""
-        pair_uw = self.table.pair_uw[self._own]
-        whole = torch.from_numpy(self.table.cubic_xpx[:, :, pair_uw])
-        return whole.to(self.basis.runtime.device)
+    def _place_g(self) -> torch.Tensor:
+        """Where |g| stands in the table."""
+        return self.table.places(self.basis.norm2_g.detach().sqrt())
 
-    def _kernels(self, derivative: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    @cached_property
+    def _cubic_xpy(self) -> torch.Tensor:
+        """Cubics of the table for this rank's nodes u and all w, one after the other."""
+        pair_y = self.table.pair_uw[self._own].ravel()
+        return torch.from_numpy(self.table.cubic_xpx[:, :, pair_y]).to(self.basis.runtime.device)
+
+    def _kernels(self, derivative: int) -> Iterator[tuple[Members, torch.Tensor]]:
         """Waves and their phi_uw of this rank's nodes u, or its derivative by |g|, (x, u, w)."""
-        length_g = self.basis.norm2_g.detach().sqrt() if derivative else None
-        for interval, members_x, place_x in self._intervals:
-            ones_x = torch.ones_like(place_x)
-            if length_g is None:
-                power_xp = torch.stack([ones_x, place_x, place_x**2, place_x**3], 1)
-            else:
+        for members in self._parts:
+            place_x = self._place_g[members]
+            interval_x = place_x.long()
+            place_x, ones_x = place_x - interval_x, torch.ones_like(place_x)
+            power_xp = torch.stack([ones_x, place_x, place_x**2, place_x**3], 1)
+            if derivative:
                 power_xp = torch.stack([0 * ones_x, ones_x, 2 * place_x, 3 * place_x**2], 1)
-                power_xp = power_xp * self.table.place_slope(length_g[members_x])[:, None]
-            cubic_puw = self._cubic_xpuw[interval]
-            yield members_x, (power_xp @ cubic_puw.flatten(1)).unflatten(1, cubic_puw.shape[1:])
+                power_xp *= self.table.place_slope(self.basis.norm2_g[members].detach().sqrt())[:, None]
+            if isinstance(members, slice):
+                phi_xy = torch.bmm(power_xp[:, None], self._cubic_xpy[interval_x])[:, 0]
+            else:
+                phi_xy = power_xp @ self._cubic_xpy[int(interval_x[0])]
+            yield members, phi_xy.unflatten(1, (-1, self.table.mesh.count))
 
     def _summed(self, at: AtPoints, field_ug: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Σ_u u_u p_u and f Σ_u u_u p_u', over all ranks, (x,)."""
@@ -234,3 +242,8 @@ class NonLocalCorrelation:
         by_weight_x, by_q_x = self.basis.runtime.world.sum(sum_px)
         # of next to nothing q has slopes without bound, and no say
         return by_weight_x, torch.where(at.filled_x, at.weight_x * by_q_x, torch.zeros_like(by_q_x))
+
+
+def _by_wave(theta_ug: torch.Tensor, members: Members) -> torch.Tensor:
+    """theta of some waves, real and imaginary part last, (x, u, 2)."""
+    return torch.view_as_real(theta_ug[:, members]).transpose(0, 1).contiguous()

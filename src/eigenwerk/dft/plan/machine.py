@@ -139,5 +139,6 @@ def processor(memory: float, cores: int = 1) -> Machine:
         copy=22e9 * min(speed, 8.0), fft=24e9 * speed,
         dense=((32, 5e-5), (128, 1.5e-3), (256, 7.7e-3), (512, 50e-3), (1024, 0.38)), together=(),
         real_dense=0.4, link=5e9, one_centre=0.02 / speed, launch=5e-6, calls=400,
-        programs=programs_bytes(version("torch")), talking=60 * 2**20, grid_bytes=CACHE_GRID_BYTES, block_bytes=CACHE_BLOCK_BYTES, atoms_per_batch=8, spare=0.02,
+        programs=programs_bytes(version("torch")), talking=60 * 2**20, grid_bytes=CACHE_GRID_BYTES,
+        block_bytes=CACHE_BLOCK_BYTES, atoms_per_batch=8, spare=0.02,
     )  # fmt: skip

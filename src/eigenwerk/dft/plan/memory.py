@@ -58,44 +58,28 @@ def _in_spheres(size: JobSize) -> bool:
     return size.sphere_points > 0
 
 
-def _in_waves(size: JobSize) -> bool:
-    return not _in_spheres(size)
-
-
 def _phased(size: JobSize) -> bool:
     """Whether there is exp(ik·R) on the points of spheres: not at Gamma alone with real orbitals."""
     return _in_spheres(size) and not (size.real and size.kpoints == 1)
 
 
-def _real(size: JobSize) -> bool:
-    return size.real
-
-
-def _single(size: JobSize) -> bool:
-    return size.start_single
-
-
-def _exchanges(size: JobSize) -> bool:
-    return size.mesh > 0
-
-
 STAYING = (
     Arrays("orbitals", "sknG", 2, ORBITAL),  # old and new
-    Arrays("projections", "sknI", 2, ORBITAL, _in_waves),  # of both, on every rank
+    Arrays("projections", "sknI", 2, ORBITAL, lambda size: not _in_spheres(size)),  # of both, on every rank
     Arrays("projectors", "kIG", 1, ORBITAL),
     Arrays("projectors in spheres", "Q", where=_in_spheres),
     Arrays("projectors in spheres", "S", 4, where=_in_spheres),  # places, three numbers each, and their index
     Arrays("projectors in spheres", "kS", 1, COMPLEX, _phased),
     # twins of the projectors and, while the density is made, of the orbitals
-    Arrays("single precision", "kIG", 0.5, ORBITAL, _single),
-    Arrays("single precision", "sknG", 0.5, ORBITAL, _single),
-    Arrays("single precision", "Q", 0.5, where=lambda size: _single(size) and _in_spheres(size)),
-    Arrays("single precision", "kS", 0.5, COMPLEX, lambda size: _single(size) and _phased(size)),
+    Arrays("single precision", "kIG", 0.5, ORBITAL, lambda size: size.start_single),
+    Arrays("single precision", "sknG", 0.5, ORBITAL, lambda size: size.start_single),
+    Arrays("single precision", "Q", 0.5, where=lambda size: size.start_single and _in_spheres(size)),
+    Arrays("single precision", "kS", 0.5, COMPLEX, lambda size: size.start_single and _phased(size)),
     # integers and kinetic energies; places of whole spheres; of real orbitals also what takes them to the grid
     Arrays("index tables", "kG", 8),
     Arrays("index tables", "kW", 1),
-    Arrays("index tables", "kG", 2, where=_real),
-    Arrays("index tables", "kW", 2, where=_real),
+    Arrays("index tables", "kG", 2, where=lambda size: size.real),
+    Arrays("index tables", "kW", 2, where=lambda size: size.real),
     Arrays("index tables", "g", 12.5),
     Arrays("compensation charges", "gx"),  # a Gaussian of each species
     Arrays("compensation charges", "ca", 1, COMPLEX),  # phases on the columns of both spheres
@@ -105,7 +89,7 @@ STAYING = (
     Arrays("symmetry", "od", 1, 25),  # a place, a phase, a mark
     Arrays("weights on atoms", "sKnaw", 1, 1, lambda size: size.weighed > 0),  # of all k-points, to the end
     # rows of the operators that are kept and of the one in use, and the orbitals last given
-    Arrays("operators of exact exchange", "sknG", EXCHANGE_OPERATORS + 2, ORBITAL, _exchanges),
+    Arrays("operators of exact exchange", "sknG", EXCHANGE_OPERATORS + 2, ORBITAL, lambda size: size.mesh > 0),
     Arrays("earlier ionic steps", "esknG", 1, ORBITAL, lambda size: size.earlier > 0),
     Arrays("earlier ionic steps", "esd", 1, COMPLEX, lambda size: size.earlier > 0),
 )

@@ -9,8 +9,8 @@ from torch.nn.functional import pad
 from eigenwerk.dft.basis.blocks import k_blocks, on_k_blocks, step_and_threads
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.density.density import Density, density_of, electrons_of
-from eigenwerk.dft.density.fields import ALWAYS
-from eigenwerk.dft.density.kind import FilledOrbitals
+from eigenwerk.dft.density.kinds.kind import FilledOrbitals
+from eigenwerk.dft.density.kinds.table import ALWAYS
 from eigenwerk.dft.filling.default_bands import guard_bands
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
@@ -178,7 +178,6 @@ def density_of_bands(
     """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f of all k-points, best in host memory.
 
     proj_sknI: projections of the orbitals, if they are known; fields: which it carries.
-
     single: the orbitals hold single-precision numbers and are orthonormal to their rounding; sums over them are in
     double, and the density is scaled to the electrons that the filling means.
     """

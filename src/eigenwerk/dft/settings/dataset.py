@@ -22,6 +22,11 @@ def open_shell_moment(states: Sequence[PawState]) -> float:
     return sum(min(one.f, 4 * one.l + 2 - one.f) for one in states if 0 < one.f < 4 * one.l + 2)
 
 
+def has_choices(states: Sequence[PawState]) -> bool:
+    """Whether an atom has an open d or f shell, whose orbitals can be filled in several ways."""
+    return any(one.l >= 2 and 0 < one.f < 4 * one.l + 2 for one in states)
+
+
 ANIONS = frozenset({"H", "N", "O", "F", "P", "S", "Cl", "As", "Se", "Br", "Sb", "Te", "I"})
 """Elements whose outermost shell of s and p states other elements fill."""
 

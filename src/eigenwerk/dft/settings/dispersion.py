@@ -13,6 +13,7 @@ from eigenwerk.functionals.non_local import NonLocal, recipe_name
 from eigenwerk.io.vasp.elements import SYMBOLS
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
+from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.units import BOHR_ANGSTROM
 
 BY_METHOD = {
@@ -127,7 +128,7 @@ def _parameters(
 
 def _unknown(
     incar: Incar, method: str, name: str, lacking: list[str], known: Mapping[str, Mapping[str, float]]
-) -> object:
+) -> Problem:
     tags = [tag for tag, key in BY_METHOD[method].items() if key in lacking and tag != "VDW_SCALING"]
     ours = [other for other in known if other in _OURS] or list(known)[:SHOWN]
     message = f"there are no parameters of {method} for this functional ({name}); of those that can be computed here "
@@ -151,13 +152,13 @@ def _coefficients(incar: Incar, poscar: Poscar, findings: Findings) -> dict[str,
     for number, (symbol, _) in enumerate(poscar.species_runs):
         table = pairwise.COEFFICIENTS.get(symbol)
         pair = [values[number] if values else table[place] if table else None for place, values in enumerate(lists)]
-        if None in pair:
+        c6, r0 = pair
+        if c6 is None or r0 is None:
             tags = " and ".join(tag for tag, value in zip(LISTS, pair, strict=True) if value is None)
             message = f"the table of D2 ends at Xe, and has nothing of {symbol}"
             remedy = f"Give {tags}, one value for each species of POSCAR, or take IVDW = 12."
             findings.add(incar.problem(_switch(incar), message, remedy))
             return None
-        c6, r0 = pair
         made = c6 * pairwise.C6_UNIT, r0 / BOHR_ANGSTROM
         if found.setdefault(symbol, made) != made:
             message = f"two species of {symbol} have different values, and pairs go by the element"

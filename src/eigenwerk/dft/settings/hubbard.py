@@ -68,8 +68,8 @@ def _check_order(
     gets no correction, because lists in the order of other species look like that."""
     for symbol, shell in wanted:
         l = shell[0]
-        # what is no shell of the data set is an error already
-        if shell == NONE or symbol not in datasets or not _has(datasets[symbol], l) or _electrons(datasets[symbol], l):
+        held = [state.f for state in datasets[symbol].header.states if state.l == l] if symbol in datasets else []
+        if shell == NONE or not held or any(held):  # what is no shell of the data set is an error already
             continue
         left_out = dict.fromkeys(
             other for other, theirs in wanted
@@ -86,10 +86,6 @@ def _check_order(
             findings.add(incar.problem("LDAUL", message, remedy, severity="warning"))
         else:
             findings.add(incar.problem("LDAUL", message, severity="note"))
-
-
-def _has(data: DataSet, l: int) -> bool:
-    return any(state.l == l for state in data.header.states)
 
 
 def _electrons(data: DataSet, l: int) -> float:

@@ -12,11 +12,10 @@ from eigenwerk.dft.settings.exchange import ExchangeSettings
 from eigenwerk.dft.settings.hubbard import hubbard_words
 from eigenwerk.dft.settings.mixing import Mixing, density_mixing
 from eigenwerk.dft.settings.motion_kind import DYNAMICS, kind_of_motion
+from eigenwerk.dft.settings.non_local import functional_title, non_local_words
 from eigenwerk.dft.settings.projection import SphereProjection, sphere_projection
 from eigenwerk.dft.settings.real_space import projector_accuracy
-from eigenwerk.functionals.hybrid import Hybrid
-from eigenwerk.functionals.non_local import NonLocal, kernel_words, recipe_name
-from eigenwerk.functionals.table import find_functional
+from eigenwerk.functionals.non_local import NonLocal
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -49,16 +48,11 @@ def wants_stress(incar: Incar) -> bool:
     return kind_of_motion(incar) != DYNAMICS if given is None else given != 0
 
 
-def non_local_words(non_local: NonLocal | None, _: object = None) -> list[str]:
-    """Which kernel with which numbers."""
-    return [] if non_local is None else [f"non-local by the {kernel_words(non_local)}"]
-
-
 @dataclass(frozen=True)
 class Parameters(CycleSettings, ExchangeSettings):
     """What defines a ground state apart from structure, k-points and data sets; hartree and bohr.
 
-    non_local: correlation beside the functional, or None;
+    non_local: correlation beside the functional;
     wave_grid, fine_grid: FFT sizes or None for automatic; fixed_occupations: per spin and band (0..1) for ISMEAR = -2;
     hubbard: kind of atom (`Structure.kinds`) -> (l, U - J) of shells with +U; real_space: element -> accuracy of
     projectors in real space, empty: in reciprocal space; stress: whether it is computed.
@@ -104,11 +98,3 @@ def method_title(parameters: Parameters) -> str:
     """The functional as papers call it: PBE, HSE06, optB88-vdW, PBE+U, PBE-D3(BJ)."""
     title = functional_title(parameters.functional, parameters.hybrid, parameters.non_local)
     return with_dispersion(f"{title}+U" if parameters.hubbard else title, parameters.dispersion)
-
-
-def functional_title(tag: str, hybrid: Hybrid | None, non_local: NonLocal | None) -> str:
-    """A functional as papers call it: optB88-vdW; of a mixture that has no name 'PBE with the kernel of vdW-DF'."""
-    title = find_functional(tag, hybrid).title
-    if non_local is None:
-        return title
-    return recipe_name(tag, hybrid, non_local) or f"{title}, with the {kernel_words(non_local)}"

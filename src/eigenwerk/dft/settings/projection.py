@@ -45,7 +45,7 @@ def sphere_projection(
     advice = " ".join(f"{own[symbol] * BOHR_ANGSTROM:.3f}" for symbol in runs)
     if given is None and lorbit < OWN_RADII:
         message = f"LORBIT = {lorbit} needs the radius of the sphere of each species"
-        other = _own_radii(lorbit)
+        other = 10 if lorbit in BY_L else 12 if lorbit in WITH_PHASES else 11  # decomposes alike, with own radii
         remedy = f"Set LORBIT = {other}, which takes radii from the data sets, or RWIGS = {advice} (Å), say."
         findings.add(incar.problem("LORBIT", message, remedy))
         return none
@@ -73,11 +73,6 @@ def matching_radius(data: DataSet) -> float:
 def kinds_of_l(datasets: Mapping[str, DataSet]) -> int:
     """How many angular momenta files of VASP have columns for: up to d, and f where a data set has projectors of f."""
     return F if any(state.l >= F - 1 for data in datasets.values() for state in data.header.states) else D
-
-
-def _own_radii(lorbit: int) -> int:
-    """The LORBIT with the same decomposition and radii of its own."""
-    return 10 if lorbit in BY_L else 12 if lorbit in WITH_PHASES else 11
 
 
 def _wrong(radius_x: tuple[float, ...], runs: list[str]) -> str:

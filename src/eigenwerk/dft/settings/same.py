@@ -85,7 +85,7 @@ def other_settings(before: Tree, now: Tree) -> list[Difference]:
         changes, usual = one.metadata["changes"], USUAL[one.name]
         there, here = before.get(one.name, usual), now[one.name]
         if isinstance(usual, dict) and isinstance(there, Mapping):
-            there = usual | there
+            there = usual | dict(there)
         if (changes is Changes.LESS and here >= (there or 0.0)) or (changes is Changes.BANDS and here is None):
             continue
         if changes is not Changes.NOTHING and there != here:

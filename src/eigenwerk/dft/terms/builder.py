@@ -7,7 +7,8 @@ from typing import TypeVar
 import torch
 
 from eigenwerk.dft.density.density import Density
-from eigenwerk.dft.density.fields import ALWAYS, Fields
+from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.kinds.table import ALWAYS
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.spin.form import Spin
 from eigenwerk.dft.terms.dipole import Dipole

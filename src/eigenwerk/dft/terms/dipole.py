@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.density.occupancy import OCCUPANCY
+from eigenwerk.dft.density.kinds.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.hartree import charge_forces, on_moments

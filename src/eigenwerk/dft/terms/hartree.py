@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.density.occupancy import OCCUPANCY
+from eigenwerk.dft.density.kinds.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.term import Charges, Contribution, Scene, Term, field_slopes
 from eigenwerk.functionals.functional import DENSITY

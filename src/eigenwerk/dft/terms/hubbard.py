@@ -18,7 +18,7 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 
-from eigenwerk.dft.density.occupancy import OCCUPANCY
+from eigenwerk.dft.density.kinds.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate

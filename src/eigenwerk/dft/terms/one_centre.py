@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.density.occupancy import OCCUPANCY
+from eigenwerk.dft.density.kinds.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import EquivalentAtoms, equivalent_atoms

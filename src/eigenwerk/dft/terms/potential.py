@@ -7,7 +7,7 @@ from functools import cached_property
 import torch
 
 from eigenwerk.dft.density.fields import Fields
-from eigenwerk.dft.density.occupancy import OCCUPANCY
+from eigenwerk.dft.density.kinds.occupancy import OCCUPANCY
 from eigenwerk.dft.terms.term import Charges, LowRank
 from eigenwerk.functionals.functional import DENSITY
 

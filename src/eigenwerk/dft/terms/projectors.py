@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from eigenwerk.dft.density.kind import filled_bands
+from eigenwerk.dft.density.kinds.kind import filled_bands
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 

@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.density.fields import Fields
-from eigenwerk.dft.density.occupancy import OCCUPANCY
+from eigenwerk.dft.density.kinds.occupancy import OCCUPANCY
 from eigenwerk.dft.paw.atoms import PawAtoms, RadialChoice
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.functionals.functional import DENSITY, Functional

@@ -14,7 +14,6 @@ from eigenwerk.perf.run_trace import RunTrace, load_run
 from eigenwerk.shown import for_page
 from eigenwerk.view.choice import PICTURES, Options
 from eigenwerk.view.folder import BANDS, CONVERGE, EOS, NEB, STATE, RunFolder
-from eigenwerk.view.ionic_plot import force_of
 from eigenwerk.view.report.page import cards, details, figure, page, remarks, section, table, text, verbatim
 from eigenwerk.view.report.tables import (
     atom_table,
@@ -126,10 +125,10 @@ def _glance(folder: RunFolder, run_report: RunReport) -> str:
     if last.moment is not None:
         rows.append(("magnetic moment", f"{last.moment:.4f} μB", "of the cell"))
     doubt = "" if folder.vasprun.converged else "not reliable: not converged"
-    if (force := force_of(last)) is not None:
-        rows.append(("largest force", f"{force:.4f} eV/Å", doubt))
-    if last.stress_vv is not None:
-        rows.append(("pressure", f"{last.stress_vv.trace() / 30:.3f} GPa", doubt))
+    if last.force is not None:
+        rows.append(("largest force", f"{last.force:.4f} eV/Å", doubt))
+    if last.pressure is not None:
+        rows.append(("pressure", f"{last.pressure:.3f} GPa", doubt))
     for label, words in run_report.found:
         if label.startswith("level"):
             level, _, above = words.partition(", ")
@@ -205,7 +204,7 @@ def _forces(folder: RunFolder) -> Iterator[str]:
     if last.forces_av is None and not folder.fixed_density:
         yield text("Forces were not computed.", "soft")
     if last.forces_av is not None:
-        yield text(f"The largest force is {force_of(last):.5f} eV/Å. All stand in the table of atoms.")
+        yield text(f"The largest force is {last.force:.5f} eV/Å. All stand in the table of atoms.")
         if last.force_error:
             words = "Estimated error, from a density that is not quite self-consistent"
             yield text(f"{words}: {last.force_error:.1e} eV/Å.")
@@ -214,7 +213,7 @@ def _forces(folder: RunFolder) -> Iterator[str]:
     if last.stress_vv is not None:
         yield table(("kB", "x", "y", "z"), stress_rows(last))
         more = f" {last.pulay / 10:.3g} GPa of it come from the limited basis (Pulay)." if last.pulay else ""
-        whole = f"pressure {last.stress_vv.trace() / 30:.4f} GPa.{more}"
+        whole = f"pressure {last.pressure:.4f} GPa.{more}"
         yield text(f"Stress in kB, positive where the cell wants to expand; {whole}")
 
 

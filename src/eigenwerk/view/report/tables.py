@@ -9,7 +9,6 @@ from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
 from eigenwerk.io.vasp.vasprun_reader import VasprunFile
 from eigenwerk.perf.profile import Profile
 from eigenwerk.shown import for_page
-from eigenwerk.view.ionic_plot import force_of, pressure
 from eigenwerk.view.report.page import table
 
 SMALL_SHARE = 0.005
@@ -105,10 +104,10 @@ def ionic_table(steps: Sequence[IonicStep]) -> str:
     rows, marked = [], []
     lowest = min(step.free_energy for step in steps)
     for number, step in enumerate(steps, start=1):
-        free, force = step.free_energy, force_of(step)
+        free, force = step.free_energy, step.force
         rows.append([
             str(number), f"{free:.8f}", f"{1000 * (free - lowest):.3f}", "" if force is None else f"{force:.5f}",
-            "" if step.stress_vv is None else f"{pressure(step):.3f}",
+            "" if step.pressure is None else f"{step.pressure:.3f}",
             f"{abs(float(np.linalg.det(step.lattice_cv))):.4f}", str(len(step.steps)),
         ])  # fmt: skip
         marked.append(not step.converged)

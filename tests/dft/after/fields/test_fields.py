@@ -14,7 +14,7 @@ from eigenwerk.dft.after.fields.potential import electrostatic_blocks, total_blo
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density.density import Density
-from eigenwerk.dft.density.fields import ALWAYS
+from eigenwerk.dft.density.kinds.table import ALWAYS
 from eigenwerk.dft.inputs.steps.field_files import asked_fields
 from eigenwerk.functionals.functional import TAU
 from eigenwerk.io.vasp.input.incar import parse_incar

@@ -57,7 +57,7 @@ def direction():
     return (draw + draw.T) / 2
 
 
-@pytest.mark.fast("Gamma", "complex, screened")
+@pytest.mark.fast("Gamma")
 @pytest.mark.parametrize("name", CASES)
 def test_strain_is_the_derivative_at_fixed_coefficients(name, exchanging, crystal):
     settings, kernel_name = CASES[name]

@@ -33,7 +33,7 @@ def test_nothing_moves_without_steps_and_says_which_tags_are_idle(read):
         ("IBRION = 2", "note", "IBRION = 2: nothing moves, because NSW is not given"),
         ("IBRION = 2\nNSW = 5\nTEBEG = 300\nMDALGO = 0", "note", "molecular dynamics (IBRION = 0) only: TEBEG"),
         ("IBRION = 2\nNSW = 5\nPSTRESS = 10", "note", "a cell that moves (ISIF = 3) only: PSTRESS"),
-        ("IBRION = 0\nNSW = 5\nPOTIM = 1\nEDIFFG = -0.01", "note", "relaxations only: EDIFFG"),
+        ("IBRION = 0\nNSW = 5\nPOTIM = 1\nEDIFFG = -0.01", "note", "searches for saddle points only: EDIFFG"),
         ("IBRION = 0\nNSW = 5\nPOTIM = 1\nLANGEVIN_GAMMA = 1 1", "note", "MDALGO = 3 only: LANGEVIN_GAMMA"),
         ("IBRION = 0\nNSW = 5\nPOTIM = 1\nMDALGO = 3\nSMASS = 0", "note", "MDALGO = 0 and 2 only: SMASS"),
     ],
@@ -56,7 +56,18 @@ def test_tags_that_act_get_no_word(read, lines):
 def test_optimisers_of_the_vtst_patches_relax_where_ibrion_leaves_it_to_them(read, iopt, method):
     inputs = read(f"NSW = 5\nIBRION = 3\nPOTIM = 0\nIOPT = {iopt}\n")
     assert (inputs.motion.settings.method, inputs.motion.settings.potim) == (method, 0.5)
-    assert f"a {method} relaxation serves" in words(inputs, "note")
+    assert f"a {method} relaxation serves" in words(inputs, "note") and inputs.setting("IOPT") == iopt
+
+
+@pytest.mark.parametrize(("lines", "idle"), [
+    ("IBRION = 2\nNSW = 5\nPSTRESS = 10", "PSTRESS"), ("IBRION = 0\nNSW = 5\nPOTIM = 1\nNBLOCK = 9", "NBLOCK"),
+    ("IBRION = 0\nNSW = 5\nPOTIM = 1\nNHC_NS = 3", "NHC_NS"), ("IBRION = 5\nNSW = 1\nEDIFFG = -0.01", "EDIFFG"),
+    ("IBRION = 44\nNSW = 5\nPOTIM = 1", "POTIM"), ("IBRION = 44\nNSW = 5\nNFREE = 3", "NFREE"),
+])  # fmt: skip
+def test_a_tag_that_means_nothing_is_not_in_force(read, lines, idle):
+    """Whatever is told to be of no use is none of the settings, and the other way round."""
+    inputs = read(lines + "\n")
+    assert idle in words(inputs, "note") and inputs.setting(idle) is None
 
 
 def test_one_ionic_step_of_a_density_that_is_kept_moves_nothing(read, tmp_path):

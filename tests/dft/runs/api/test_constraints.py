@@ -94,6 +94,7 @@ def test_symmetry_that_is_to_be_kept_is_kept_by_a_relaxation_and_not_by_dynamics
         assert "FixSymmetry" in str(inputs_of(structure_given(atoms), settings | other).errors[0])
 
 
+@pytest.mark.slow
 def test_atoms_that_are_held_stay_and_the_others_move():
     atoms = primitive(FixAtoms([0]))
     before = atoms.get_scaled_positions()
@@ -105,7 +106,6 @@ def test_atoms_that_are_held_stay_and_the_others_move():
         assert np.abs(step_ac[0]).max() < 1e-12 < 1e-3 < np.abs(step_ac[1]).max()
 
 
-@pytest.mark.slow
 def test_constraints_stand_in_files_and_notes(tmp_path):
     result = dft.run(primitive(FixAtoms([0])), folder=tmp_path, **(RELAX | {"nsw": 0}))
     for name in ("POSCAR", "CONTCAR"):

@@ -11,7 +11,6 @@ from ase.io import read, write
 
 from eigenwerk import dft
 from eigenwerk.dft.runs.api.as_ase import atoms_of
-from eigenwerk.dft.runs.api.result import Result
 from eigenwerk.errors import InputError
 
 SETTINGS = {"encut": 150, "kpts": (2, 1, 1), "ismear": 0, "sigma": 0.1, "lorbit": 11, "isif": 2, "lvhar": True}
@@ -28,7 +27,7 @@ def computed(tmp_path_factory):
 
 def test_a_folder_is_read_to_the_last_digit(computed):
     made, folder = computed
-    read_one = Result.read(folder)
+    read_one = dft.Result.read(folder)
     for name in ("free_energy_eV", "energy_eV", "fermi_level_eV", "gap_eV", "converged", "status", "warnings"):
         assert getattr(read_one, name) == getattr(made, name)
     for name in ("forces_eV_per_A", "stress_GPa", "eigenvalues_eV", "occupations", "kpoints", "weights"):
@@ -44,7 +43,7 @@ def test_a_folder_is_read_to_the_last_digit(computed):
 
 
 def test_density_and_potential_of_the_state_are_those_of_the_files(computed):
-    made, read_one = computed[0], Result.read(computed[1])
+    made, read_one = computed[0], dft.Result.read(computed[1])
     volume = abs(np.linalg.det(made.density.lattice_A))
     assert made.density.electrons_per_A3.mean() * volume == pytest.approx(8, abs=1e-6)
     assert made.density.magnetisation_muB_per_A3 is None and "8.0000 electrons" in repr(made.density)
@@ -59,13 +58,13 @@ def test_density_and_potential_of_the_state_are_those_of_the_files(computed):
 
 def test_folders_without_a_whole_run_say_what_is_wrong(computed, tmp_path):
     with pytest.raises(InputError, match=r"no vasprun.xml"):
-        Result.read(tmp_path)
+        dft.Result.read(tmp_path)
     text = (computed[1] / "vasprun.xml").read_text()
     (tmp_path / "vasprun.xml").write_text(text[: len(text) // 2])
     with pytest.raises(InputError, match="not a whole XML file"):
-        Result.read(tmp_path)
+        dft.Result.read(tmp_path)
     (tmp_path / "vasprun.xml").write_text(text)  # alone it has fewer digits
-    alone = Result.read(tmp_path)
+    alone = dft.Result.read(tmp_path)
     assert alone.free_energy_eV == pytest.approx(computed[0].free_energy_eV, abs=1e-8) and alone.bands is None
     np.testing.assert_allclose(alone.eigenvalues_eV, computed[0].eigenvalues_eV, atol=1e-7)
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.runs.open_shells.other_orbitals import EVEN_JUDGED, NEAR, has_choices, in_part, ways_of
+from eigenwerk.dft.runs.open_shells.other_orbitals import EVEN_JUDGED, NEAR, in_part, ways_of
 from eigenwerk.dft.runs.run import run_inputs
+from eigenwerk.dft.settings.dataset import has_choices
 from eigenwerk.units import HARTREE_EV
 
 

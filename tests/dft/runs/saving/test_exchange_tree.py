@@ -91,7 +91,7 @@ def copy_of(folder, path):
     return shutil.copytree(folder, path)
 
 
-@pytest.mark.fast("Gamma-operator of several")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "moment"),
     covering(
@@ -181,7 +181,7 @@ def spoiled(exchange, way):
     return exchange
 
 
-@pytest.mark.fast("infinite")
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["missing", "infinite", "another size", "none applied"])
 def test_spoiled_operators_are_an_input_error(killed, tmp_path, way):
     folder, _, copies = killed("Gamma")

@@ -60,7 +60,7 @@ def test_the_first_step_has_the_energy_of_the_file(first, tmp_path, spins):
     assert result.free_energy == pytest.approx(first[spins].free_energy, abs=1e-7)
 
 
-@pytest.mark.fast("changes1")
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"ENCUT": 170}, {"NBANDS": 9}, {"NBANDS": 5}, {"z": 0.255}])
 def test_cutoff_bands_and_places_may_be_others(first, tmp_path, changes):
     result = run_folder(_again(first, tmp_path / "again", **changes))

@@ -334,6 +334,7 @@ def structures(draw) -> Poscar:
     )
 
 
+@pytest.mark.slow
 @STEADY
 @given(structures())
 def test_what_is_written_is_read_back(poscar):

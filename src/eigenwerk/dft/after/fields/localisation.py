@@ -12,7 +12,7 @@ from math import pi
 import numpy as np
 
 from eigenwerk.dft.density.density import density_of
-from eigenwerk.dft.density.kind import FilledOrbitals
+from eigenwerk.dft.density.kinds.kind import FilledOrbitals
 from eigenwerk.dft.density.symmetrise import Symmetriser
 from eigenwerk.dft.scf.state import State
 from eigenwerk.functionals.functional import TAU

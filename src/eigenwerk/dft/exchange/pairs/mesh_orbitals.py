@@ -22,7 +22,7 @@ from eigenwerk.dft.basis.distribution import bands_per_rank
 from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points, to_waves
 from eigenwerk.dft.basis.wave_form import WaveForm, partners
 from eigenwerk.dft.crystal.inversion import turns
-from eigenwerk.dft.density.kind import filled_bands
+from eigenwerk.dft.density.kinds.kind import filled_bands
 from eigenwerk.dft.exchange.pairs.mesh_points import MeshPoint, mesh_points
 from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
 from eigenwerk.dft.paw.atoms import PawAtoms

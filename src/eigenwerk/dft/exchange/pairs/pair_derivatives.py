@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.lattice import square
-from eigenwerk.dft.density.kind import filled_bands
+from eigenwerk.dft.density.kinds.kind import filled_bands
 from eigenwerk.dft.exchange.kernels.pair_loops import PairTable
 from eigenwerk.dft.exchange.operator import ExchangeOperator, RootOccupations, Share, alone
 from eigenwerk.dft.exchange.pairs.mesh_orbitals import MeshOrbitals, MeshPart, SourceBlock, blocks_of

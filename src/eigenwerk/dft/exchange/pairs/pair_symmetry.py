@@ -17,7 +17,7 @@ from typing import Protocol
 
 import torch
 
-from eigenwerk.dft.density.kind import filled_bands
+from eigenwerk.dft.density.kinds.kind import filled_bands
 from eigenwerk.dft.exchange.kernels.pair_loops import PairTable
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pairs.mesh_orbitals import MeshOrbitals, MeshPart, OwnBands, SourceBlock, blocks_of

@@ -4,7 +4,7 @@ from math import fsum
 
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.dft.settings.findings import Findings
-from eigenwerk.dft.settings.parameters import functional_title
+from eigenwerk.dft.settings.non_local import functional_title
 from eigenwerk.dft.settings.tags_in_force import Computed, line_of, number_or
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import Functional
@@ -53,7 +53,7 @@ def choose_functional(incar: Incar, findings: Findings) -> tuple[Functional, dic
         message = f"{taken} {'is' if len(missing) == 1 else 'are'} taken, as in {found.title}; in VASP write them"
         findings.add(incar.problem("GGA", message, severity="note"))
     origins = [line_of(incar, tag) if tag in given else f"GGA = {family.tag}" for tag in PARAMETERS]
-    computed = {tag: Computed(*one) for tag, *one in zip(PARAMETERS, values, origins, strict=True)}
+    computed = {tag: Computed(*one) for tag, one in zip(PARAMETERS, zip(values, origins, strict=True), strict=True)}
     return find_functional(member_tag(family, *values)), computed
 
 

@@ -14,6 +14,7 @@ from eigenwerk.dft.settings.motion_kind import (
     RELAXATION,
     VIBRATIONS,
     kind_of_motion,
+    outside,
     stays,
 )
 from eigenwerk.dft.settings.tags_in_force import Computed, number, number_or, whole
@@ -21,7 +22,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import MASSES, isotope_masses
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
-from eigenwerk.io.vasp.tags.ions import BAND_TAGS, DIMER_TAGS, DYNAMICS_TAGS
+from eigenwerk.io.vasp.tags.ions import BAND_TAGS, DIMER_TAGS, DYNAMICS_TAGS, OF_THERMOSTATS
 from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.dynamics.vasp_tags import settings_of_tags
 from eigenwerk.motion.prediction import ASPC, ATOMS, FIT, NONE, SECOND
@@ -44,9 +45,6 @@ OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS",
 OF_CELL = ("LATTICE_CONSTRAINTS", "PSTRESS", "PULAY_CORRECTION")
 OPTIMISERS = {1: "quasi-newton", 2: "quasi-newton", 4: "quasi-newton", 3: "damped", 7: "damped"}
 """Of relaxation, by IOPT of the VTST patches, which serve where IBRION = 3 has POTIM = 0."""
-
-OF_RELAXATION = ("NFREE", *OF_CELL)
-"""Tags of moving cells, and of memories, that no search for a saddle point has."""
 
 SearchSettings = RelaxationSettings | DynamicsSettings | VibrationSettings | BandSettings | DimerSettings
 """Of each kind of motion."""
@@ -166,34 +164,48 @@ def _only_atoms_move(incar: Incar, kind: str) -> bool:
     return kind != RELAXATION or incar.get("ISIF") not in MOVING_CELL
 
 
+def idle_tags(incar: Incar, kind: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What tags act with, and those of them that therefore mean nothing in this kind of motion."""
+    if kind != PATH:
+        moved = kind == RELAXATION and outside(incar)
+        yield "IMAGES", tuple(name for name in OF_BAND if not (moved and name == "IOPT"))
+    if kind != DIMER:
+        yield "IBRION = 44", OF_DIMER
+    if kind == DYNAMICS:
+        mdalgo = incar.get("MDALGO")
+        for name, kinds in OF_THERMOSTATS.items():
+            if mdalgo not in kinds:
+                yield f"MDALGO = {' and '.join(map(str, kinds))}", (name,)
+        if (mdalgo, number(incar, "SMASS")) != (0, -1):
+            yield "MDALGO = 0 and SMASS = -1", ("NBLOCK",)
+    else:
+        own = {RELAXATION: ("SMASS",) if incar.values.get("IBRION") == 3 else (), DIMER: ("RANDOM_SEED",)}
+        yield "molecular dynamics (IBRION = 0)", tuple(name for name in OF_DYNAMICS if name not in own.get(kind, ()))
+    if incar.get("ISIF") not in MOVING_CELL or kind not in (RELAXATION, DYNAMICS):
+        yield "a cell that moves (ISIF = 3)", OF_CELL
+    elif kind == DYNAMICS:
+        yield "relaxations", ("LATTICE_CONSTRAINTS", "PULAY_CORRECTION")
+    if kind in (DYNAMICS, PATH, DIMER):
+        yield "relaxations and vibrations", ("NFREE",)
+    if kind in (DYNAMICS, VIBRATIONS):
+        yield "relaxations and searches for saddle points", ("EDIFFG",)
+    if kind == DIMER:
+        yield "other motion than that of a dimer", ("POTIM",)
+
+
 def _computed(incar: Incar, kind: str) -> Iterator[tuple[str, Computed]]:
     """Values of tags that are not given, and tags of other kinds of motion."""
     if "IBRION" not in incar.values:
         yield "IBRION", Computed(0, "as in VASP, where NSW is above 0")
-    if kind != DYNAMICS:
-        for name in OF_DYNAMICS:
-            friction = kind == RELAXATION and name == "SMASS" and incar.values.get("IBRION") == 3
-            if not friction and not (kind == DIMER and name == "RANDOM_SEED"):
-                yield name, Computed(None)
-    others = [name for tags, wanted in ((OF_BAND, PATH), (OF_DIMER, DIMER)) if kind != wanted for name in tags]
-    for name in others:
-        yield name, Computed(None)
-    if kind in (PATH, DIMER):
-        for name in (*OF_RELAXATION, *(("POTIM",) if kind == DIMER else ())):
-            yield name, Computed(None)
-        if "EDIFFG" not in incar.values:
-            yield "EDIFFG", Computed(-USUAL_FORCE, "of searches for saddle points")
-        if "ISYM" not in incar.values:
-            yield "ISYM", Computed(0, "of searches for saddle points")
-        return
-    if kind == RELAXATION and "EDIFFG" not in incar.values:
+    for _, names in idle_tags(incar, kind):
+        yield from ((name, Computed(None)) for name in names)
+    searches = kind in (PATH, DIMER)
+    if searches and "EDIFFG" not in incar.values:
+        yield "EDIFFG", Computed(-USUAL_FORCE, "of searches for saddle points")
+    elif kind == RELAXATION and "EDIFFG" not in incar.values:
         yield "EDIFFG", Computed(10 * number(incar, "EDIFF"), "10 EDIFF")
-    if kind != RELAXATION:
-        yield "EDIFFG", Computed(None)
-        yield "LATTICE_CONSTRAINTS", Computed(None)
-        yield "PULAY_CORRECTION", Computed(None)
-    if kind == DYNAMICS and "ISYM" not in incar.values:
-        yield "ISYM", Computed(0, "of dynamics")
+    if (searches or kind == DYNAMICS) and "ISYM" not in incar.values:
+        yield "ISYM", Computed(0, "of searches for saddle points" if searches else "of dynamics")
 
 
 def masses(incar: Incar, poscar: Poscar) -> np.ndarray:

@@ -76,6 +76,8 @@ class Result:
     """Free energy of all electrons, frozen cores included."""
     dispersion_eV = Inside[float | None]("run.dispersion")
     """What the dispersion correction (ivdw) gives to all of these; None without."""
+    non_local_correlation_eV = Inside[float | None]("run.non_local")
+    """Non-local correlation (luse_vdw) of the smooth density, that of the atoms not taken off; None without."""
     fermi_level_eV = Inside[float]("run.fermi_level")
     """Between filled and empty states of both spins; where nupdown leaves no such level, that of the higher one."""
     fermi_levels_of_spins_eV = Inside[tuple[float, ...]]("run.separate_levels")
@@ -113,12 +115,9 @@ class Result:
     @property
     def dos(self) -> Dos:
         """Density of states, of atoms and orbitals too with lorbit=11; more points with nedos."""
-        zero, words = self.fermi_level_eV, "Fermi level"
-        if self.fermi_levels_of_spins_eV:
-            words = "higher of two Fermi levels"
-        if not self.gap.metal and self.gap.top is not None:
-            zero, words = self.gap.top.energy, "valence band top"
-        return Dos(self.run.record, zero, words, self.formula)
+        zero, words = self.gap.zero(self.fermi_level_eV)
+        two = self.fermi_levels_of_spins_eV and zero == self.fermi_level_eV
+        return Dos(self.run.record, zero, "higher of two Fermi levels" if two else words, self.formula)
 
     @property
     def density(self) -> DensityOnGrid:

@@ -31,14 +31,13 @@ from eigenwerk.dft.runs.open_shells.fewer_unpaired import small_moments
 from eigenwerk.dft.runs.open_shells.other_orbitals import (
     begun_cold,
     evened_out,
-    has_choices,
     in_part,
     other_choices,
 )
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.cycle import StepCallback
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
-from eigenwerk.dft.settings.dataset import open_shell_moment
+from eigenwerk.dft.settings.dataset import has_choices, open_shell_moment
 from eigenwerk.dft.settings.mixing import smallest_sloshing_g
 from eigenwerk.units import HARTREE_EV
 

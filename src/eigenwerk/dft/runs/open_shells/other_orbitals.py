@@ -24,7 +24,6 @@ from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.state import StartingPoint, State, wanted_bands
 from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.terms.energies import harris_energies
-from eigenwerk.io.paw.dataset import PawState
 from eigenwerk.linalg.products import inner
 from eigenwerk.units import HARTREE_EV
 
@@ -58,11 +57,6 @@ class Choice:
     occ_skn: torch.Tensor
     start: StartingPoint
     energy: float
-
-
-def has_choices(states: Sequence[PawState]) -> bool:
-    """Whether an atom has an open d or f shell."""
-    return any(one.l >= 2 and 0 < one.f < 4 * one.l + 2 for one in states)
 
 
 def in_part(occ_skn: torch.Tensor) -> bool:

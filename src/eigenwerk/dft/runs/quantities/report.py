@@ -17,14 +17,7 @@ from eigenwerk.dft.settings.motion_kind import RELAXATION
 from eigenwerk.io.quantity import Inside, Values, documents, numbers_of
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.elements import formula
-from eigenwerk.io.vasp.output.record import (
-    IonicStep,
-    ProjectionRecord,
-    RunRecord,
-    StepRecord,
-    largest_norm,
-    pressure,
-)
+from eigenwerk.io.vasp.output.record import IonicStep, ProjectionRecord, RunRecord, StepRecord, pressure
 
 if TYPE_CHECKING:
     from eigenwerk.dft.after.levels import SphereCharges
@@ -140,6 +133,8 @@ class RunResult(RunSummary):
     """Free energy with all electrons of frozen cores, eV."""
     dispersion = Inside[float | None]("record.last.dispersion")
     """What a dispersion correction gives to all of them; None without."""
+    non_local = Inside[float | None]("record.last.non_local")
+    """Non-local correlation of the smooth density, that of the atoms not taken off; None without."""
     fermi_level = Inside[float]("record.final.fermi_level")
     """eV, between filled and empty states of both spins; see `separate_levels`."""
     separate_levels = Inside[tuple[float, ...]]("record.final.separate_levels")
@@ -226,7 +221,7 @@ class RunResult(RunSummary):
     @property
     def largest_force(self) -> float | None:
         """Largest norm of the forces on one atom, eV/Angstrom."""
-        return None if self.forces_av is None else largest_norm(self.forces_av)
+        return self.record.last.force
 
     @property
     def pressure(self) -> float | None:
@@ -258,6 +253,7 @@ class RunResult(RunSummary):
                 "entropy_term": self.entropy_term,
                 "absolute_free": self.absolute_energy,
                 "dispersion": self.dispersion,
+                "non_local_correlation": self.non_local,
                 "components": dict(self.record.last.components),
             },
             "fermi_level_eV": self.fermi_level,
@@ -290,8 +286,7 @@ def _ionic(number: int, step: IonicStep) -> dict[str, Any]:
     found = {
         "step": number, "free_energy_eV": step.free_energy, "converged": step.converged,
         "scf_steps": len(step.steps), "applications": sum(one.applications for one in step.steps),
-        "largest_force_eV_per_A": None if step.forces_av is None else largest_norm(step.forces_av),
-        "pressure_GPa": None if step.stress_vv is None else float(np.trace(step.stress_vv)) / 30,
+        "largest_force_eV_per_A": step.force, "pressure_GPa": step.pressure,
         "volume_A3": abs(float(np.linalg.det(step.lattice_cv))), "seconds": step.seconds,
         "lattice_A": _listed(step.lattice_cv), "positions_scaled": _listed(step.scaled_ac),
         "forces_eV_per_A": _listed(step.forces_av), "moment_muB": step.moment,

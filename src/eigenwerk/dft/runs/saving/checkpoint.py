@@ -20,7 +20,7 @@ from eigenwerk.dft.basis.gathering import WholeOrbitals
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density.density import Density
-from eigenwerk.dft.density.fields import KINDS, WAVES
+from eigenwerk.dft.density.kinds.table import KINDS, WAVES
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.runs.quantities.given import incar_tags, tags_in_force
 from eigenwerk.dft.runs.saving.exchange_tree import stored_exchange

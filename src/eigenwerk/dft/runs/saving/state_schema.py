@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.wave_form import MOST_PLACES
-from eigenwerk.dft.density.fields import ALWAYS, KINDS, WAVES
+from eigenwerk.dft.density.kinds.table import ALWAYS, KINDS, WAVES
 from eigenwerk.dft.scf.start.earlier import Earlier
 from eigenwerk.dft.scf.state import StartingPoint
 from eigenwerk.dft.spin.form import OF_ISPIN, Spin

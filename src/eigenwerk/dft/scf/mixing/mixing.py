@@ -14,10 +14,18 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.density.fields import Fields
-from eigenwerk.dft.scf.mixing.mixing_direction import judged, uphill
-from eigenwerk.dft.scf.mixing.mixing_fits import fitted_charge_factor, fitted_magnetic_factor, fitted_wave_vector
-from eigenwerk.dft.scf.mixing.mixing_guard import Guard
-from eigenwerk.dft.scf.mixing.mixing_history import History, Measured, Metric, MixingStep, Parts, Reduce
+from eigenwerk.dft.scf.mixing.mixing_guard import Guard, judged, uphill
+from eigenwerk.dft.scf.mixing.mixing_history import (
+    History,
+    Measured,
+    Metric,
+    MixingStep,
+    Parts,
+    Reduce,
+    fitted_charge_factor,
+    fitted_magnetic_factor,
+    fitted_wave_vector,
+)
 from eigenwerk.dft.scf.mixing.screening import Screening
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
@@ -52,8 +60,6 @@ class MixSettings:
     amin: smallest factor at any g (never above the linear factor); amin_charge: the same for the total density alone,
     if it is larger (`settings.mixing`).
     history: how many earlier changes take part.
-    joint_spin: one set of Pulay coefficients for density and magnetisation (needed where the two respond to each
-    other, as in every ferromagnet), or one for each.
     occupancy_weight: weight of squared PAW occupancies beside the squared density in the metric, 1/bohr^3.
     collinearity: directions of the normalised history below this share of the largest are ignored.
     near: residual in electrons below which the end is so near that no step is taken for one away from the minimum: what
@@ -71,7 +77,6 @@ class MixSettings:
     amin: float = 0.1
     amin_charge: float = 0.0
     history: int = 20
-    joint_spin: bool = True
     occupancy_weight: float = 0.01
     collinearity: float = 1e-8
     near: float = 0.0
@@ -147,26 +152,6 @@ class PulayMixer:
         else:
             following_xy = self._linear(here)
         return density.unpacked(following_xy), measured.electrons
-
-    @property
-    def bmix(self) -> float:
-        """The Kerker wave vector in use, 1/bohr."""
-        return self._bmix
-
-    @property
-    def amix(self) -> float:
-        """The linear factor of the total density in use."""
-        return self._amix
-
-    @property
-    def amix_mag(self) -> float:
-        """The linear factor of the magnetisation in use."""
-        return self._amix_mag
-
-    @property
-    def scale(self) -> float:
-        """What the guard has made of the linear factors: 1, or less after trouble."""
-        return self._guard.scale
 
     def memory(self) -> Memory:
         """Gives everything that the next step depends on as it is now; None when it is asked for too late."""
@@ -312,7 +297,7 @@ class PulayMixer:
             trouble = self._guard.stuck(norm, norm)
             return self._restarted(history, here, trouble) if trouble else self._linear(here)
         settings = self.settings
-        gamma_xj = history.coefficients(measured.right_xj, settings.joint_spin, settings.collinearity)
+        gamma_xj = history.coefficients(measured.right_xj, settings.collinearity)
         shift_xy, fitted_xy = history.combined(gamma_xj)
         fitted_xy = fitted_xy + here.residual_xy
         step_xy = self._preconditioned(fitted_xy)

@@ -8,6 +8,7 @@ docs/equations/mixing.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,15 @@ Parts = tuple[tuple[FieldKind, int], ...]
 
 FIRST_ROWS = 6
 """Changes for which there is room at first; the room doubles where it is too small."""
+
+FITTED_STEPS = 5
+"""Newest changes that take part in the fits of linear factors."""
+
+LARGEST_AMIX = 1.0
+"""Upper end of fitted factors of the total density: a residual that nothing screens is taken whole."""
+
+LARGEST_BMIX = 1.5
+"""Upper end of fitted Kerker wave vectors, 1/bohr: the Thomas-Fermi value of 0.3 electrons per bohr^3 is 1.6."""
 
 
 @dataclass(frozen=True)
@@ -210,15 +220,11 @@ class History:
         """<dR_j|dR_j'> of the normalised changes, oldest first."""
         return self.gram_xcc[:channels, self.places][:, :, self.places]
 
-    def coefficients(self, right_xj: np.ndarray, joint: bool, cut: float) -> np.ndarray:
-        """gamma_xj that make |R - sum_j gamma_j dR_j| smallest, over both channels jointly or in each."""
-        gram_xjj = self.gram_xjj(len(right_xj))
-        if joint:
-            one_j = least_squares(gram_xjj.sum(0), right_xj.sum(0), cut)
-            return np.repeat(one_j[None], len(right_xj), 0)
-        return np.array(
-            [least_squares(gram_jj, right_j, cut) for gram_jj, right_j in zip(gram_xjj, right_xj, strict=True)]
-        )
+    def coefficients(self, right_xj: np.ndarray, cut: float) -> np.ndarray:
+        """gamma_xj that make |R - sum_j gamma_j dR_j| smallest: one set for total and magnetisation, as the two respond
+        to each other in every ferromagnet."""
+        one_j = least_squares(self.gram_xjj(len(right_xj)).sum(0), right_xj.sum(0), cut)
+        return np.repeat(one_j[None], len(right_xj), 0)
 
     def combined(self, gamma_xj: np.ndarray) -> torch.Tensor:
         """-sum_j gamma_j (dU_j, dR_j); (i, x, y)."""
@@ -278,3 +284,35 @@ def least_squares(gram_jj: np.ndarray, right_j: np.ndarray, cut: float) -> np.nd
     eig_j, u_jj = np.linalg.eigh(scale_j[:, None] * gram_jj * scale_j)
     inverse_j = np.where(eig_j > cut * eig_j.max(), 1 / np.maximum(eig_j, 1e-300), 0)
     return scale_j * (u_jj @ (inverse_j * (scale_j * right_j @ u_jj)))
+
+
+def fitted_magnetic_factor(history: History, smallest: float, largest: float) -> float:
+    """a of -dR a = dU for the magnetisation, by least squares over the last changes.
+
+    That is the second step length of J. Barzilai and J. M. Borwein, IMA J. Numer. Anal. 8, 141 (1988).  A magnet
+    answers a change of its magnetisation by less than that change, so a > 1; the levels of an atom, which empty and
+    fill at once, by more.  a lies between AMIX (smallest), what serves atoms best, and AMIX_MAG (largest), which is
+    also taken where the residual grows with the change (a moment on its way to be found).
+    """
+    top, bottom = history.fits_c[history.places[-FITTED_STEPS:], :2].sum(0).tolist()
+    return largest if top >= 0 else min(max(-top / bottom, smallest), largest)
+
+
+def fitted_charge_factor(history: History, smallest: float) -> float:
+    """A of -A S dR = dU for the total density, S = K/A, by least squares over the last changes.
+
+    As `fitted_magnetic_factor`, for what the Kerker factor leaves to be screened.  Between AMIX (smallest) and
+    LARGEST_AMIX: where charge answers by more than it was moved, the history has to learn it.
+    """
+    top, bottom = history.fits_c[history.places[-FITTED_STEPS:], 4:].sum(0).tolist()
+    return max(smallest, min(-top / bottom, LARGEST_AMIX)) if bottom > 0 else smallest
+
+
+def fitted_wave_vector(history: History, otherwise: float) -> float:
+    """B of the response -dR = (1 + B^2 / g^2) dU that fits the history of the total density best, 1/bohr.
+
+    That is the dielectric function of a metal at small g; in an insulator B comes out small.  otherwise: where nothing
+    is known.
+    """
+    top, bottom = history.fits_c[history.places, 2:4].sum(0).tolist()
+    return math.sqrt(min(max(top / bottom, 0.0), LARGEST_BMIX**2)) if bottom > 0 else otherwise

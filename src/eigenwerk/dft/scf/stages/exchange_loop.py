@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from eigenwerk.dft.density.occupancy import OCCUPANCY
+from eigenwerk.dft.density.kinds.occupancy import OCCUPANCY
 from eigenwerk.dft.exchange.even_levels import closeness, evened, together
 from eigenwerk.dft.exchange.exact_exchange import NAME as EXCHANGE
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange

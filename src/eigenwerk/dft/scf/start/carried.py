@@ -17,7 +17,7 @@ from eigenwerk.dft.basis.wave_form import partners, with_last_places
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.density.density import Density, electrons_of, moved, starting_density
-from eigenwerk.dft.density.fields import WAVES
+from eigenwerk.dft.density.kinds.table import WAVES
 from eigenwerk.dft.hamiltonian.wavefunctions import random_orbitals
 from eigenwerk.dft.paw.atoms import PawAtoms
 

@@ -14,7 +14,7 @@ import torch
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.density.density import Density, moment_per_atom, superposed_atoms
-from eigenwerk.dft.density.fields import WAVES
+from eigenwerk.dft.density.kinds.table import WAVES
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.start.carried import with_electrons
 from eigenwerk.dft.scf.state import StartingPoint, State, wanted_bands
@@ -61,7 +61,8 @@ class StateHistory:
         density = state.following
         moment_a = moment_per_atom(density, atoms) if density.spin.polarised else None
         new = KeptState(state.structure, _without_atoms(density, atoms, moment_a), moment_a, state.coeff_sknG)
-        older = self.kept[: LONGEST[self.method] - 1]
+        alike = [one for one in self.kept if one.rest.value.keys() == density.value.keys()]
+        older = alike[: LONGEST[self.method] - 1]
         self.kept = [new, *(_turned(one, new.coeff_sknG, atoms) for one in older)]
         self.occ_skn, self.basis = state.occupations.occ_skn, atoms.basis
         self.learned = _newest(state.progress.mixer())

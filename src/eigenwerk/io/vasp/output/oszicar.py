@@ -37,6 +37,8 @@ def _ionic_step(number: int, ionic: IonicStep, before: float) -> Iterator[str]:
     yield from map(_step_line, ionic.steps)
     if ionic.dispersion is not None:
         yield f"       Edisp (eV)  {ionic.dispersion:.8f}\n"  # without a colon, by which readers know steps
+    if ionic.non_local is not None:
+        yield f"       Ec_nl (eV)  {ionic.non_local:.8f}\n"
     yield _result_line(number, ionic, before) if ionic.kinetic is None else _dynamics_line(number, ionic)
 
 

@@ -260,6 +260,16 @@ class IonicStep:
         require_shapes({one: getattr(self, one.name) for one in numbers_of(IonicStep)})
 
     @property
+    def force(self) -> float | None:
+        """The largest on an atom, whether that may move or not, eV/Å."""
+        return None if self.forces_av is None else largest_norm(self.forces_av)
+
+    @property
+    def pressure(self) -> float | None:
+        """Of the cell on what surrounds it, GPa."""
+        return None if self.stress_vv is None else float(np.trace(self.stress_vv)) / 30
+
+    @property
     def total(self) -> float:
         """The quantity that dynamics conserves; free and kinetic energy where nothing is conserved, eV."""
         return self.free_energy + (self.kinetic or 0.0) if self.conserved is None else self.conserved
@@ -268,6 +278,11 @@ class IonicStep:
     def dispersion(self) -> float | None:
         """What a dispersion correction (IVDW) gives to all energies, eV; None without."""
         return self.components.get("dispersion")
+
+    @property
+    def non_local(self) -> float | None:
+        """Non-local correlation (LUSE_VDW) of the smooth density, eV, that of the atoms not taken off; None without."""
+        return self.components.get("non-local")
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ _ENERGIES = {
     "free energy    TOTEN   ": "free_energy", "energy without entropy ": "energy_without_entropy",
     "energy(sigma->0)       ": "energy_zero",
 }  # fmt: skip
-_DISPERSION = {"dispersion     EDISP   ": "dispersion"}
+_PARTS = {"dispersion     EDISP   ": "dispersion", "non-local corr. ECNL   ": "non_local"}
 """Energies by VASP's tags, and what they are called in an ionic step."""
 
 _ARRAYS = {"forces": "forces_av", "stress": "stress_vv", "ion_velocities": "velocities_av"}
@@ -140,10 +140,10 @@ def _trajectory(record: RunRecord) -> dict[str, Any]:
 
 
 def _energies(steps: tuple[IonicStep, ...]) -> dict[str, Any]:
-    """The energies that VASP gives of each step, others in dynamics, and what a dispersion correction is of them."""
+    """The energies that VASP gives of each step, others in dynamics, and the parts for van der Waals forces."""
     rows = dict(_ENERGIES if any(ionic.kinetic is None for ionic in steps) else _DYNAMICS)
-    if all(ionic.dispersion is not None for ionic in steps):
-        rows |= _DISPERSION
+    for tag, name in _PARTS.items():
+        rows |= {tag: name} if all(getattr(ionic, name) is not None for ionic in steps) else {}
     values = [[getattr(ionic, name) or 0.0 for name in rows.values()] for ionic in steps]
     return {"energies_tags": tuple(rows), "energies": values}
 

@@ -19,6 +19,7 @@ from eigenwerk.io.vasp.output.outcar.results import (
     eigenvalues,
     energies,
     forces,
+    non_local,
     path_forces,
     stress,
 )
@@ -64,6 +65,7 @@ def _ionic_step(record: RunRecord, number: int, ionic: IonicStep) -> Iterator[st
     yield f"\n\n{banner(_reason(record, ionic), 104, 24)}\n\n"
     yield from charges(ionic, record.angular_momenta)
     yield dispersion(ionic)
+    yield non_local(ionic)
     if ionic.stress_vv is not None:
         yield stress(record, ionic)
     if ionic.forces_av is not None:

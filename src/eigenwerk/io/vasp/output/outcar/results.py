@@ -158,6 +158,11 @@ def dispersion(ionic: IonicStep) -> str:
     return "" if ionic.dispersion is None else f"\n  Edisp (eV)  {ionic.dispersion:11.5f}\n\n"
 
 
+def non_local(ionic: IonicStep) -> str:
+    """Non-local correlation of the smooth density; that of the atoms is taken off in the energies of the file."""
+    return "" if ionic.non_local is None else f"\n  Ec_nl (eV)  {ionic.non_local:13.5f}\n\n"
+
+
 def energies(ionic: IonicStep) -> str:
     """The energies of an ionic step; ASE takes the third and the fifth line of this block."""
     text = f"\n\n{'-' * 104}\n\n\n\n  FREE ENERGIE OF THE ION-ELECTRON SYSTEM (eV)\n  {'-' * 51}\n"

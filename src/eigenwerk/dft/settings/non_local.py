@@ -1,13 +1,13 @@
 """LUSE_VDW and its tags: non-local correlation beside a functional (no torch here)."""
 
-from typing import Any
+from typing import Any, Literal
 
 from eigenwerk.dft.settings.findings import Findings
-from eigenwerk.dft.settings.parameters import functional_title
 from eigenwerk.dft.settings.tags_in_force import Computed, number
 from eigenwerk.functionals.functional import DENSITY, Functional
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.functionals.non_local import DION, RVV10, VDW_DF1, VDW_DF2, NonLocal, kernel_words, recipe_name
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.input.incar import Incar
 
 OF_DION, OF_RVV10 = ("ZAB_VDW", "LSPIN_VDW"), ("BPARAM", "CPARAM")
@@ -28,7 +28,7 @@ def non_local_of(
         if not incar.broken("LUSE_VDW"):
             _tell_without(incar, functional, hybrid, findings)
         return None, {tag: Computed(None) for tag in ONLY_NON_LOCAL}
-    kernel = RVV10 if incar.get("IVDW_NL") == 2 else DION
+    kernel: Literal["vdW-DF", "rVV10"] = RVV10 if incar.get("IVDW_NL") == 2 else DION
     idle = OF_RVV10 if kernel == DION else OF_DION
     for tag in idle:
         if tag in incar.values and incar.values[tag] is not False:
@@ -98,3 +98,16 @@ def _tell_without(incar: Incar, functional: Functional, hybrid: Hybrid | None, f
         name = USUAL[functional.tag.partition("(")[0]]
         message = f"{functional.title} with PBE's correlation: {name} has LUSE_VDW = .TRUE. and AGGAC = 0 besides"
         findings.add(incar.problem("GGA", message, severity="note"))
+
+
+def functional_title(tag: str, hybrid: Hybrid | None, non_local: NonLocal | None) -> str:
+    """A functional as papers call it: optB88-vdW; of a mixture that has no name 'PBE with the kernel of vdW-DF'."""
+    title = find_functional(tag, hybrid).title
+    if non_local is None:
+        return title
+    return recipe_name(tag, hybrid, non_local) or f"{title}, with the {kernel_words(non_local)}"
+
+
+def non_local_words(non_local: NonLocal | None, _: object = None) -> list[str]:
+    """Which kernel with which numbers."""
+    return [] if non_local is None else [f"non-local by the {kernel_words(non_local)}"]

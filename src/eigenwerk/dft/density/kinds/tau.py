@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.wave_form import WaveForm
-from eigenwerk.dft.density.kind import FilledOrbitals, Local, WaveField
-from eigenwerk.dft.density.valence import summed_squares
+from eigenwerk.dft.density.kinds.kind import FilledOrbitals, Local, WaveField
+from eigenwerk.dft.density.kinds.valence import summed_squares
 from eigenwerk.dft.paw.radial import derivative
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.errors import InputError
@@ -66,6 +66,9 @@ class Tau(WaveField):
         for v, w in ((0, 1), (0, 2), (1, 2)):
             total_vv[v, w] = total_vv[w, v] = (weighed(v, w) - own_v[v] - own_v[w]) / 2
         return -total_vv
+
+
+FIELD = Tau()
 
 
 def _slope(orbitals: FilledOrbitals, axes: tuple[int, ...], x_knG: torch.Tensor) -> torch.Tensor:

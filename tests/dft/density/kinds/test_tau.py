@@ -8,13 +8,16 @@ import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.density.density import density_of, superposed_atoms
-from eigenwerk.dft.density.fields import ALWAYS, WAVES, Fields
-from eigenwerk.dft.density.kind import FilledOrbitals
-from eigenwerk.dft.density.tau import Tau
+from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.density.kinds.kind import FilledOrbitals
+from eigenwerk.dft.density.kinds.table import ALWAYS, WAVES
 from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
 from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals
+from eigenwerk.dft.scf.start.state_history import StateHistory
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.functionals.functional import DENSITY, TAU
+from eigenwerk.motion.prediction import FIT
 
 TAU_KIND = WAVES[TAU]
 FIELDS = (*ALWAYS, TAU)
@@ -27,8 +30,11 @@ FORMS = {
 }
 
 
+ON_GRID = {"system": "sic_bent", "precision": "Normal", "cutoff_eV": 150.0, "real_space": {"Si": 1e-3, "C": 1e-3}}
+
+
 def made(calculation, crystal, name):
-    settings = {"cutoff_eV": 70.0, **FORMS[name]}
+    settings = {"cutoff_eV": 70.0, **{**FORMS, "on the grid": ON_GRID}[name]}
     return calculation(crystal(settings.pop("system")), **settings)
 
 
@@ -70,7 +76,7 @@ def test_it_is_that_of_the_laplacian_but_for_a_divergence(calculation, crystal, 
     torch.testing.assert_close(tau_sg, expected_sg, rtol=0, atol=1e-12 * float(tau_sg.abs().max()) + 1e-14)
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", [*FORMS, "on the grid"])
 def test_its_derivative_acts_on_orbitals_as_the_integral_says(calculation, crystal, name):
     """Σ f <ψ|H_τ|ψ> = ∫ v_τ τ, H_τ what the Hamiltonian of a potential with v_τ has besides; and H_τ is Hermitian."""
     calc = made(calculation, crystal, name)
@@ -84,10 +90,13 @@ def test_its_derivative_acts_on_orbitals_as_the_integral_says(calculation, cryst
     ))  # fmt: skip
     assert isinstance(felt, Potential)
     plain, more = Hamiltonian.of(calc.atoms, potential), Hamiltonian.of(calc.atoms, felt)
-    total = 0.0
+    single, total = SingleTables.of(calc.atoms), 0.0
     for s, x_knG in enumerate(coeff_sknG):
         image_knG = more.block(s).apply(x_knG)[0] - plain.block(s).apply(x_knG)[0]
         torch.testing.assert_close(more.block(s).first(x_knG) - plain.block(s).first(x_knG), image_knG)
+        one, two = (single.hamiltonian(twin).block(s).apply(lowered(x_knG))[0] for twin in (more, plain))
+        largest = float(image_knG.abs().max())
+        torch.testing.assert_close((one - two).to(x_knG.dtype), image_knG, rtol=0, atol=1e-4 * largest)
         product_knn = x_knG.conj() @ image_knG.mT
         torch.testing.assert_close(product_knn, product_knn.mH, rtol=0, atol=1e-12 * float(product_knn.abs().max()))
         total += float((filling_skn[s] * product_knn.diagonal(dim1=1, dim2=2).real).sum())
@@ -152,7 +161,7 @@ def test_it_travels_and_changes_nothing(calculation, crystal):
 
 
 def test_a_start_gets_the_fields_that_are_asked_for(calculation, crystal):
-    """From a state without it to a run with it, and back."""
+    """From a state without it to a run with it, and back; a prediction takes states that have the same."""
     settings = {"symmetry_level": 2, "cutoff_eV": 70.0, "ediff_eV": 1e-5}
     plain = calculation(crystal("si"), **settings)
     more = replace(plain, asked=frozenset({TAU}))
@@ -163,4 +172,7 @@ def test_a_start_gets_the_fields_that_are_asked_for(calculation, crystal):
     assert len(two.history) < len(one.history) > len(three.history)
     assert two.energies.free == pytest.approx(one.energies.free, abs=1e-6)
     assert three.energies.free == pytest.approx(one.energies.free, abs=1e-6)
-    assert isinstance(TAU_KIND, Tau)
+    history = StateHistory(FIT, plain.parameters.electrons)
+    for state in (one, two):
+        history.add(state, plain.atoms)
+    assert len(history.kept) == 1 and list(history.predict(plain.atoms).density.value) == list(FIELDS)

@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.calculation import Made
-from eigenwerk.dft.density.fields import ALWAYS, WAVES
+from eigenwerk.dft.calculation import Calculation, Made
+from eigenwerk.dft.density.kinds.table import ALWAYS, WAVES
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.term import Contribution, Term, spherical_forces
 from eigenwerk.functionals.functional import TAU
+from eigenwerk.parallel.process_grid import make_process_grid
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.serial import SerialCommunicator
+from ground_states import pieces
 
 
 def around(setup):
@@ -88,3 +92,21 @@ def test_forces_and_stress_are_derivatives_of_the_energy(calculation, crystal, n
     slope = (free(strained(4e-4)) - free(strained(-4e-4))) / 8e-4
     along = float((ground.stress_vv * direction_vv).sum()) * float(calc.basis.volume)
     assert along == pytest.approx(slope, abs=2e-5)
+
+
+def ground_of_ranks(world, parts, groups):
+    """On one rank: free energy, forces and stress."""
+    structure, kpoints, parameters, datasets, real = parts
+    runtime = Runtime(grid=make_process_grid(world, groups))
+    ground = feeling(Calculation(structure, kpoints, parameters, datasets, runtime, real)).run()
+    return ground.state.energies.free, ground.forces_av, ground.stress_vv
+
+
+@pytest.mark.slow
+@pytest.mark.ranks
+def test_ranks_that_share_bands_find_the_same(ranks, calculation, crystal):
+    parts = pieces(calculation(crystal("sic_bent"), real=True, cutoff_eV=90.0))
+    alone = ground_of_ranks(SerialCommunicator(), parts, 1)
+    for found in ranks(2, "gloo").run(ground_of_ranks, parts, 1):
+        for one, other in zip(found, alone, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-7)

@@ -10,7 +10,7 @@ import torch
 from eigenwerk.dft.basis.distribution import ToBands, grid_blocks, own_bands, transfer_blocks
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import SphereMap
-from eigenwerk.dft.density.kind import FilledOrbitals, WaveField, filled_bands
+from eigenwerk.dft.density.kinds.kind import FilledOrbitals, WaveField, filled_bands
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.functionals.functional import DENSITY
 from eigenwerk.parallel.threads import each, threads_for
@@ -33,6 +33,9 @@ class SmoothDensity(WaveField):
     def of_core(self, setup: Setup) -> np.ndarray:
         """ñ_c."""
         return setup.dataset.pseudo_core_density_g
+
+
+FIELD = SmoothDensity()
 
 
 def summed_squares(orbitals: FilledOrbitals, *changes: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:

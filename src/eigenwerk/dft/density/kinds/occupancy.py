@@ -11,7 +11,7 @@ import torch
 
 from eigenwerk.dft.basis.blocks import on_k_blocks
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density.kind import FieldKind, FilledOrbitals, filled_bands
+from eigenwerk.dft.density.kinds.kind import FieldKind, FilledOrbitals, filled_bands
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.parallel.process_grid import share
@@ -54,6 +54,9 @@ class Occupancy(FieldKind):
             diagonal_sai = (occupancy_saj / degeneracy_j)[:, :, setup.j_i]
             blocks.append(torch.diag_embed(atoms.runtime.tensor(diagonal_sai)))
         return atoms.layout.flatten(blocks)
+
+
+FIELD = Occupancy()
 
 
 def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:

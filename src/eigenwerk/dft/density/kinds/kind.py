@@ -1,6 +1,6 @@
 """What a field of the density is: how it is made of orbitals and of atoms, and what its derivative does to both.
 
-A new field is a file beside this one and its line in `fields.KINDS`.  Which fields a density carries is said where it
+A new field is a file beside this one.  Which fields a density carries is said where it
 is made first: those that terms of the energy need, and what is asked for besides (`Calculation.fields`).
 """
 
