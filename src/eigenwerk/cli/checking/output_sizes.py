@@ -4,7 +4,7 @@ from eigenwerk.cli.moving.words import points
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE, WAVE_FILE
 from eigenwerk.dft.inputs.steps.field_files import field_sizes, wants_wavecar
-from eigenwerk.dft.settings.motion_kind import DIMER, DYNAMICS, PATH, RELAXATION, VIBRATIONS
+from eigenwerk.dft.settings.motion_kind import SCF_STEPS
 from eigenwerk.dft.settings.projection import kinds_of_l
 from eigenwerk.dft.settings.tags_in_force import whole
 from eigenwerk.io.vasp.output.weights.procar import bytes_of as procar_bytes
@@ -27,9 +27,6 @@ POINT_BYTES = {"vasprun.xml": 160, "OUTCAR": 250, "EIGENVAL": 65, "vaspout.h5": 
 
 FIRST_STEPS = 8
 """Steps of self-consistency of a first ionic step."""
-
-SCF_STEPS = {DYNAMICS: 3, RELAXATION: 3, VIBRATIONS: 5, PATH: 5, DIMER: 5}
-"""Of those after it: as measured of the first three (benchmarks/moving/prediction.md)."""
 
 FORCE_STEPS = 0.5
 """Time of forces in steps of self-consistency: 0.1 to 0.6 as measured."""

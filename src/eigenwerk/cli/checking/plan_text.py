@@ -6,13 +6,14 @@ from typing import Any
 from eigenwerk import __version__
 from eigenwerk.cli.checking.check_document import band_lists
 from eigenwerk.cli.checking.check_text import FAINT, HEAD, PLAIN, STYLES, Line, size, under_titles
-from eigenwerk.cli.checking.output_sizes import FIRST_STEPS, FORCE_STEPS, SCF_STEPS, steps_of_motion
+from eigenwerk.cli.checking.output_sizes import FIRST_STEPS, FORCE_STEPS, steps_of_motion
 from eigenwerk.cli.moving.table import clock
 from eigenwerk.cli.moving.words import points
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.dispersion_cost import correction_cost
 from eigenwerk.dft.plan.exchange_cost import FORCES, application_seconds, done_once, expected_applications
 from eigenwerk.dft.plan.plan import Plan
+from eigenwerk.dft.settings.motion_kind import SCF_STEPS
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.shown import counted
 from eigenwerk.units import HARTREE_EV

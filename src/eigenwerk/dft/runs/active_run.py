@@ -26,7 +26,7 @@ from eigenwerk.dft.runs.saving.saving import Saver, converged_words, interrupted
 from eigenwerk.dft.runs.saving.wave_start import wave_start
 from eigenwerk.dft.runs.stopping import Stopped, StopRules
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
-from eigenwerk.dft.settings.motion_kind import DIMER, PATH, RELAXATION
+from eigenwerk.dft.settings.motion_kind import GOALS
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.motion.mover import Report
@@ -145,8 +145,7 @@ class ActiveRun:
             moved = ionic_history.status
             status = moved if state.converged else f"{moved}; the last ionic step: {status}"
         self.note(*filter(None, [force_words(state), field_words(self.calculation, state)]))
-        goal = ionic_history is not None and ionic_history.kind in (RELAXATION, PATH, DIMER)
-        relaxed = goal and ionic_history is not None and ionic_history.finished
+        relaxed = ionic_history is not None and ionic_history.kind in GOALS and ionic_history.finished
         found, scene = Observables.of(ground, report), AfterScene(self.calculation, state, self.inputs)
         found = replace(found, values=analysed(scene), fields=fields_of(scene), relaxed=relaxed)
         asked = self.inputs.bands

@@ -110,9 +110,7 @@ def run_inputs(
         folder.release()
 
 
-def _to_the_end(
-    work: ActiveRun, on_ionic_step: OnIonicStep | None, before: Continuation, resume: bool
-) -> RunResult:  # fmt: skip
+def _to_the_end(work: ActiveRun, on_ionic_step: OnIonicStep | None, before: Continuation, resume: bool) -> RunResult:
     """To the end, or to where it is stopped."""
     motion = work.inputs.motion
     try:

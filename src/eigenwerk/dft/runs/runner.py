@@ -22,15 +22,12 @@ from eigenwerk.dft.runs.quantities.report import IonicHistory, RunResult
 from eigenwerk.dft.runs.saving.checkpoint import load_start
 from eigenwerk.dft.runs.saving.motion_tree import Resumption, Snapshot, state_history_of
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
-from eigenwerk.dft.settings.motion_kind import PATH, VIBRATIONS
+from eigenwerk.dft.settings.motion_kind import PATH, UNSEARCHED
 from eigenwerk.io.vasp.output.record import IonicStep
 from eigenwerk.motion.mover import Report, Standing
 from eigenwerk.motion.surface import Arrangement, Operations, SurfacePoint
 
 OnIonicStep = Callable[[int, IonicStep], None]
-
-UNSEARCHED = {VIBRATIONS: "vibrations", PATH: "paths"}
-"""Kinds of motion that look for no lower states, and words for them."""
 
 
 @dataclass
@@ -99,10 +96,10 @@ class Runner:
 
     def state(self) -> Snapshot:
         """All that is needed to go on after the last point."""
-        mover, before = self.mover, None
+        mover = self.mover
         assert mover is not None
-        if self.kind != PATH:  # an image goes on from its last state
-            before = self.surface.state_history_for(self._operations).copy()
+        # an image goes on from its last state
+        before = None if self.kind == PATH else self.surface.state_history_for(self._operations).copy()
         return Snapshot(self.kind, mover.state(), mover.finished, mover.status, before, self._operations)
 
     def restore(self, found: Resumption) -> bool:
@@ -158,5 +155,5 @@ class Runner:
     def _ionic_history(self) -> IonicHistory:
         mover, motion = self.mover, self.active.inputs.motion
         assert mover is not None and motion is not None
-        steps = self.active.saver.ionic_steps
-        return IonicHistory(self.kind, mover.status, mover.finished, steps, *found_by(mover, motion.settings))
+        more, steps = found_by(mover, motion.settings), self.active.saver.ionic_steps
+        return IonicHistory(self.kind, mover.status, mover.finished, steps, *more)

@@ -1,9 +1,21 @@
-"""Whether atoms move in a run, and how, by its tags: NSW, IBRION, IMAGES (no torch here)."""
+"""Whether atoms move in a run, and how, by its tags: NSW, IBRION, IMAGES; what others must know of kinds (no torch)."""
 
 from eigenwerk.dft.settings.tags_in_force import number_or, whole
 from eigenwerk.io.vasp.input.incar import Incar
 
 RELAXATION, DYNAMICS, VIBRATIONS, PATH, DIMER = "relaxation", "dynamics", "vibrations", "path", "dimer"
+
+GOALS = (RELAXATION, PATH, DIMER)
+"""Kinds that end where no force is left."""
+
+LEAVE_SYMMETRY = (DYNAMICS, PATH, DIMER)
+"""Kinds that leave the symmetry of the start."""
+
+UNSEARCHED = {VIBRATIONS: "vibrations", PATH: "paths"}
+"""Kinds that look for no lower states, and words for them."""
+
+SCF_STEPS = {DYNAMICS: 3, RELAXATION: 3, VIBRATIONS: 5, PATH: 5, DIMER: 5}
+"""Of self-consistency, of ionic steps after the first: as measured of three kinds (benchmarks/moving/prediction.md)."""
 
 METHODS = {1: "diis", 2: "quasi-newton", 3: "damped"}
 """Of relaxation, by IBRION."""

@@ -18,7 +18,7 @@ from eigenwerk.dft.crystal.symmetry import (
 from eigenwerk.dft.inputs.checks import check_idealised
 from eigenwerk.dft.inputs.steps.motion import MotionRequest
 from eigenwerk.dft.settings.findings import Findings
-from eigenwerk.dft.settings.motion_kind import DIMER, DYNAMICS, PATH, RELAXATION, kind_of_motion
+from eigenwerk.dft.settings.motion_kind import LEAVE_SYMMETRY, RELAXATION, kind_of_motion
 from eigenwerk.dft.settings.parameters import symmetry_tolerance
 from eigenwerk.dft.settings.tags_in_force import number, whole
 from eigenwerk.io.vasp.input.incar import Incar
@@ -36,7 +36,7 @@ def symmetric_structure(
     with findings.collecting(poscar.file):
         given = Structure(poscar.lattice_cv / BOHR_ANGSTROM, poscar.symbols, poscar.scaled_ac, moment_a, kinds)
         level = whole(incar, "ISYM")
-        if kind_of_motion(incar) in (DYNAMICS, PATH, DIMER):
+        if kind_of_motion(incar) in LEAVE_SYMMETRY:
             level = min(level, 0)
         symmetry = find_symmetry(given, symmetry_tolerance(number(incar, "SYMPREC")), level)
         if fixed_moment is not None:

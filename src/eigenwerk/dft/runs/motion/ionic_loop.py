@@ -45,11 +45,9 @@ def move_atoms(runner: Runner, mover: Mover, start: State | StartingPoint | None
 
 
 def go_on(runner: Runner, mover: Mover, start: State | None) -> State | StartingPoint | None:
-    """Have atoms go on where the folder of a run has them; where to begin in the first ionic step, if they are still
-    there.
+    """Have atoms go on where the folder of a run has them; where to begin if the first ionic step is not over.
 
-    With a note: that nothing has been saved yet, or that the first ionic step is not over.  Raises InputError if it was
-    another run.
+    With a note on what was found.  Raises InputError if it was another run.
     """
     active = runner.active
     path = active.saver.folder.path / STATE_FILE

@@ -55,8 +55,7 @@ def row_of(image: Runner, point: SurfacePoint) -> np.ndarray:
 
 def point_of(arrangement: Arrangement, row: np.ndarray) -> SurfacePoint:
     """Inverse of `row_of`."""
-    forces_av = row[WIDTH:].reshape(-1, 3)
-    return SurfacePoint(arrangement, float(row[0]), forces_av, None, float(row[2]), bool(row[3]))
+    return SurfacePoint(arrangement, float(row[0]), row[WIDTH:].reshape(-1, 3), None, float(row[2]), bool(row[3]))
 
 
 def go_on(image: Runner, steps: int) -> None:
