@@ -35,8 +35,7 @@ CHECK_PATH = (
 SLOW_PACKAGES = ("torch", "matplotlib", "ase", "pymatgen", "phonopy")
 
 EXAMPLES = (
-    "01_silicon_pbe", "02_aluminium_metal", "03_iron_magnet", "04_water_molecule", "07_silicon_bands",
-    "08_graphite",
+    "01_silicon_pbe", "02_aluminium_metal", "03_iron_magnet", "04_water_molecule", "07_silicon_bands", "08_graphite",
 )  # fmt: skip
 NUCLEI = ("05_lithium6", "06_neon20")
 

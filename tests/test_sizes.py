@@ -16,20 +16,16 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 87720
+MOST_LINES = 87677
 MOST_FILES = 737
-MOST_TRACKED = 1571
+MOST_TRACKED = 1573
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
-LONG_FILES: dict[str, int] = {
-    "eigenwerk.io.vasp.output.record": 412,
-}
+LONG_FILES: dict[str, int] = {}
 
 LONG_FUNCTIONS: dict[str, int] = {}
 
-MANY_IMPORTS: dict[str, int] = {
-    "eigenwerk.dft.runs.saving.saving": 28,
-}
+MANY_IMPORTS: dict[str, int] = {}
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
 from eigenwerk.functionals.hybrid import Hybrid
@@ -24,7 +24,8 @@ from eigenwerk.functionals.pbe import GGA_FLOOR, exchange_reduced_gradient
 if TYPE_CHECKING:
     from torch import Tensor
 
-DION, RVV10 = "vdW-DF", "rVV10"
+DION: Final = "vdW-DF"
+RVV10: Final = "rVV10"
 
 VDW_DF1, VDW_DF2 = -0.8491, -1.8867
 """Z_ab of the first and of the second van der Waals functional."""

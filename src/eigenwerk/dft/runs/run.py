@@ -95,23 +95,23 @@ def run_inputs(
         watched = [folder.path, inputs.folder] if runtime.writes and not in_memory else []
         rules = StopRules(watched, until, inputs.motion is not None)
         with computing(runtime, inputs.parameters, threads):
-            datasets = read_datasets(inputs, runtime, start.latest if isinstance(start, Continuation) else start)
-            calculation = calculation_of(inputs, datasets, runtime)
-            if isinstance(start, Continuation):
-                calculation = start.on_kept_waves(calculation)
+            before = start if isinstance(start, Continuation) else Continuation(latest=start)
+            datasets = read_datasets(inputs, runtime, before.latest)
+            calculation = before.on_kept_waves(calculation_of(inputs, datasets, runtime))
+            if before.keeps_waves:
                 inputs = inputs.with_points(calculation.kpoints)
             saver = Saver(inputs, calculation, folder, save_every)
             work = ActiveRun(inputs, calculation, saver, rules, on_step, on_note, protect)
             work.note(*filter(None, [note, *rules.notes()]))
             functional = find_functional(inputs.parameters.functional, inputs.parameters.hybrid)
             work.note(*uncompiled(functional, inputs.parameters.spins))
-            return _to_the_end(work, on_ionic_step, start, resume)
+            return _to_the_end(work, on_ionic_step, before, resume)
     finally:
         folder.release()
 
 
 def _to_the_end(
-    work: ActiveRun, on_ionic_step: OnIonicStep | None, start: State | Continuation | None, resume: bool
+    work: ActiveRun, on_ionic_step: OnIonicStep | None, before: Continuation, resume: bool
 ) -> RunResult:  # fmt: skip
     """To the end, or to where it is stopped."""
     motion = work.inputs.motion
@@ -121,10 +121,8 @@ def _to_the_end(
         if motion is not None:
             mover = make_mover(work.inputs, motion)
             runner = Runner(work, mover, on_ionic_step=on_ionic_step)
-            latest = start.latest if isinstance(start, Continuation) else start
-            return move_atoms(runner, mover, go_on(runner, mover, latest) if resume else latest)
-        begin = start.start(work.calculation) if isinstance(start, Continuation) else start
-        runner = Runner(work)
+            return move_atoms(runner, mover, go_on(runner, mover, before.latest) if resume else before.latest)
+        runner, begin = Runner(work), before.start(work.calculation)
         runner.solve(first_arrangement(work.inputs), begin or (_saved(work) if resume else None))
         return runner.finish()
     except Stopped as stop:

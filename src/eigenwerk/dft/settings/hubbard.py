@@ -69,7 +69,7 @@ def _check_order(
     for symbol, shell in wanted:
         l = shell[0]
         held = [state.f for state in datasets[symbol].header.states if state.l == l] if symbol in datasets else []
-        if shell == NONE or not held or sum(held):  # what is no shell of the data set is an error already
+        if shell == NONE or not held or any(held):  # what is no shell of the data set is an error already
             continue
         left_out = dict.fromkeys(
             other for other, theirs in wanted

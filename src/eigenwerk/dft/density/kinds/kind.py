@@ -16,7 +16,6 @@ import torch
 from eigenwerk.dft.basis.lattice import Lattice, length, square
 from eigenwerk.dft.basis.wave_form import SphereMap, WaveForm
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.paw.atom_layout import Species
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 
@@ -107,31 +106,23 @@ class WaveField(FieldKind):
         self, atoms: PawAtoms, occupancies: Sequence[np.ndarray], place: Structure | None = None
     ) -> torch.Tensor:
         """Σ_a Σ_j n_j f_j/4π exp(-i g·R_a), (s, g)."""
-        shape = len(occupancies[0]), atoms.basis.density_count
-        total_sg = torch.zeros(shape, dtype=atoms.runtime.complex, device=atoms.runtime.device)
+        count, total_sg = atoms.basis.density_count, None
         for species, occupancy_saj in zip(atoms.layout.species, occupancies, strict=True):
-            total_sg += self._of_species(atoms, species, occupancy_saj, place)
+            setup, radial_jg = species.setup, self.of_channels(species.setup)
+            used_j = np.flatnonzero(setup.atom_occupancy_j > 0)
+            used_j = used_j if len(used_j) else np.array([0])
+            factors, length_g = atoms.structure_factors(species, count), atoms.length_g[:count]
+            if place is not None:
+                factors = replace(factors, scaled_ac=atoms.runtime.tensor(place.scaled_ac[species.atom_a]))
+                lattice = Lattice(torch.tensor(place.lattice_cv), length_g.device)
+                length_g = length(square(lattice.waves(atoms.basis.index_gc[:count])))
+            # f/4π = [f/sqrt(4π)] Y_00
+            shapes = [atoms.form_factor_g(setup, radial_jg[j] / sqrt(4 * pi), count, length_g) for j in used_j]
+            shape_jg, weight_sja = torch.stack(shapes), atoms.runtime.tensor(occupancy_saj[:, :, used_j]).mT
+            part_sg = torch.stack([(factors.waves(weight_ja, count) * shape_jg).sum(0) for weight_ja in weight_sja])
+            total_sg = part_sg if total_sg is None else total_sg + part_sg
+        assert total_sg is not None
         return total_sg
-
-    def _of_species(
-        self, atoms: PawAtoms, species: Species, occupancy_saj: np.ndarray, place: Structure | None
-    ) -> torch.Tensor:
-        setup, count = species.setup, atoms.basis.density_count
-        used_j = np.flatnonzero(setup.atom_occupancy_j > 0)
-        if len(used_j) == 0:
-            used_j = np.array([0])
-        radial_jg = self.of_channels(setup)
-        factors, length_g = atoms.structure_factors(species, count), atoms.length_g[:count]
-        if place is not None:
-            factors = replace(factors, scaled_ac=atoms.runtime.tensor(place.scaled_ac[species.atom_a]))
-            lattice = Lattice(torch.tensor(place.lattice_cv), length_g.device)
-            length_g = length(square(lattice.waves(atoms.basis.index_gc[:count])))
-        # f/4π = [f/sqrt(4π)] Y_00
-        shape_jg = torch.stack([
-            atoms.form_factor_g(setup, radial_jg[j] / sqrt(4 * pi), count, length_g) for j in used_j
-        ])  # fmt: skip
-        weight_sja = atoms.runtime.tensor(occupancy_saj[:, :, used_j]).mT
-        return torch.stack([(factors.waves(weight_ja, count) * shape_jg).sum(0) for weight_ja in weight_sja])
 
 
 def filled_bands(filling_xn: torch.Tensor) -> int:

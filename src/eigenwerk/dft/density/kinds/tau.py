@@ -19,8 +19,6 @@ from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import TAU
 
-AXES = range(3)
-
 
 class Tau(WaveField):
     """Mixing takes it along as it does the density, by the factor of short waves."""
@@ -30,7 +28,7 @@ class Tau(WaveField):
 
     def of_orbitals(self, orbitals: FilledOrbitals) -> torch.Tensor:
         """(s, g), by one transform for each component of a gradient."""
-        return summed_squares(orbitals, *(partial(_slope, orbitals, (v,)) for v in AXES)) / 2
+        return summed_squares(orbitals, *(partial(_slope, orbitals, (v,)) for v in range(3))) / 2
 
     def of_channels(self, setup: Setup) -> np.ndarray:
         """½ (φ̃'² + l (l+1) φ̃²/r²)."""
@@ -61,7 +59,7 @@ class Tau(WaveField):
         def weighed(*axes: int) -> torch.Tensor:
             return basis.inner(slope_sg, summed_squares(orbitals, partial(_slope, orbitals, axes))).sum()
 
-        own_v = [weighed(v) for v in AXES]
+        own_v = [weighed(v) for v in range(3)]
         total_vv = torch.diag(torch.stack(own_v))
         for v, w in ((0, 1), (0, 2), (1, 2)):
             total_vv[v, w] = total_vv[w, v] = (weighed(v, w) - own_v[v] - own_v[w]) / 2

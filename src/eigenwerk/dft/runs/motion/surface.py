@@ -118,7 +118,7 @@ class DensityFunctionalSurface:
 
 
 class Continuation:
-    """Keeps the last states.
+    """Keeps the last states, or begins with one, `latest`.
 
     While plane waves and k-points stay the same, orbitals and density are predicted from several states; else those of
     the last one are taken over, as far as they can be.
@@ -127,9 +127,8 @@ class Continuation:
     as in a run whose cell moves; else each has those of its own cell.
     """
 
-    def __init__(self, keeps_waves: bool = False) -> None:
-        self.keeps_waves = keeps_waves
-        self.latest: State | None = None
+    def __init__(self, keeps_waves: bool = False, latest: State | None = None) -> None:
+        self.keeps_waves, self.latest = keeps_waves, latest
         self._first: Calculation | None = None
         self._state_history: StateHistory | None = None
         self._calculation: Calculation | None = None

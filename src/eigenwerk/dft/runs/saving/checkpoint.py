@@ -14,21 +14,26 @@ from typing import Any
 import numpy as np
 import torch
 
+from eigenwerk import __version__
 from eigenwerk.dft.after.projections import OF_ORBITALS, Projections
 from eigenwerk.dft.basis.gathering import WholeOrbitals
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.density.kinds.table import KINDS, WAVES
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.runs.quantities.given import incar_tags, tags_in_force
 from eigenwerk.dft.runs.saving.exchange_tree import stored_exchange
+from eigenwerk.dft.runs.saving.ionic_tree import ionic_steps_tree
 from eigenwerk.dft.runs.saving.state_schema import SPINS, check_lengths, check_start, check_state, check_version_1
 from eigenwerk.dft.scf.start.carried import Sphere, StoredOrbitals
 from eigenwerk.dft.scf.start.earlier import Earlier, require_same_atoms, tree_of
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, System
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import DENSITY
-from eigenwerk.io.hdf5.hdf5_state import read_with_header
+from eigenwerk.io.hdf5.hdf5_state import read_with_header, write_state
 from eigenwerk.io.tree_check import TreeProblem
+from eigenwerk.io.vasp.output.record import RunRecord
 
 GROUPS = (
     "structure", "parameters", "kpoints", "setups", "density", "occupancy", "next", "bands", "status", "progress",
@@ -134,6 +139,23 @@ def _fitting(stored: Mapping[str, Any], size: int) -> Mapping[str, Any] | None:
     return {
         **stored, "history": {**history, "places": history["places"][newest]}, "change_ixjy": change_ixjy[:, :, newest],
     }  # fmt: skip
+
+
+def write_run_state(
+    path: Path, inputs: Inputs, record: RunRecord, state: State, orbitals: WholeOrbitals | None,
+    projections: Projections | None, more: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Write a state and everything that tells where it comes from; more: what was found, and is needed to go on."""
+    tree, stamp = state_tree(state, orbitals, inputs.motion is not None), record.stamp
+    assert stamp is not None, "the record of a run has its mark"
+    tree["status"] = {"converged": record.last.converged, "words": record.final.status, "events": state.events}
+    tree["projections"] = projections_tree(projections)
+    tree["ionic_steps"] = ionic_steps_tree(record.ionic_steps)
+    tree["input"] = {
+        "texts": dict(inputs.texts.text), "incar": incar_tags(inputs), "tags_in_force": tags_in_force(inputs),
+    }  # fmt: skip
+    tree["run"] = {"id": stamp.run, "save": stamp.save}
+    write_state(path, {**tree, **more}, __version__, stamp=str(stamp))
 
 
 def projections_tree(projections: Projections | None) -> dict[str, Any] | None:

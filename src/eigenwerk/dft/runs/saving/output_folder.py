@@ -1,16 +1,19 @@
 """Where the files of a run go: a folder that is its own while it runs, or another one when that has vanished."""
 
+import json
 import tempfile
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
 from eigenwerk.dft.inputs.restart import STATE_FILE
+from eigenwerk.dft.inputs.steps.bands import PATH_FILE
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, make_empty, refuse_occupied
 from eigenwerk.io.folder_lock import FolderLock, lock_folder
 from eigenwerk.io.run_stamp import new_run, others_of_set, stamp_of
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
+from eigenwerk.io.vasp.output.record import RunRecord
 
 BANDS_FILE = "bands.json"
 """Bands along a path, or at a second list of k-points, with gap and masses."""
@@ -120,3 +123,12 @@ def set_words(path: Path) -> list[str]:
         return []
     names = ", ".join(f"{name} ({stamp})" for name, stamp in others.items())
     return [f"{names} and {path.name} ({stamp_of(path)}) are not of one save; {path.name} counts"]
+
+
+def band_texts(record: RunRecord, path_text: str) -> dict[str, str]:
+    """bands.json, and the path where no file holds it."""
+    found = record.final.values.get("bands")
+    if found is None:
+        return {}
+    words = json.dumps({"mark": str(record.stamp)} | found.as_dict())
+    return {BANDS_FILE: words} | ({PATH_FILE: path_text} if path_text else {})

@@ -7,7 +7,6 @@ mark of the run and of the save: those of a run that was killed between two name
 """
 
 import itertools
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -26,20 +25,17 @@ from eigenwerk.dft.basis.gathering import WholeOrbitals, whole_orbitals
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
-from eigenwerk.dft.inputs.steps.bands import PATH_FILE
 from eigenwerk.dft.inputs.steps.field_files import wants_wavecar
-from eigenwerk.dft.runs.quantities.given import basis_record, incar_tags, resources, tags_in_force
+from eigenwerk.dft.runs.quantities.given import basis_record, resources
 from eigenwerk.dft.runs.quantities.records import Observables, ionic_step, run_record
 from eigenwerk.dft.runs.run_report import doubts_about, run_report
-from eigenwerk.dft.runs.saving.checkpoint import projections_tree, state_tree
+from eigenwerk.dft.runs.saving.checkpoint import write_run_state
 from eigenwerk.dft.runs.saving.exchange_tree import OPERATOR_BYTES, exchange_tree
-from eigenwerk.dft.runs.saving.ionic_tree import ionic_steps_tree
 from eigenwerk.dft.runs.saving.motion_tree import Snapshot, motion_tree
-from eigenwerk.dft.runs.saving.output_folder import BANDS_FILE, OutputFolder
+from eigenwerk.dft.runs.saving.output_folder import OutputFolder, band_texts
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import EigenwerkError, InputError
 from eigenwerk.io.atomic_write import together, uninterrupted, write_text
-from eigenwerk.io.hdf5.hdf5_state import write_state
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.io.vasp.output.files import OutputFile, output_files
@@ -221,13 +217,20 @@ class Saver:
         writers: dict[str, Callable[[Path], None]] = {}
         if not self.inputs.fixed_density:  # whose file is that of the run that made the density
             # the state first: all that is in the others follows from it
-            more = {"motion": motion, "exchange": exchange}
-            writers[STATE_FILE] = lambda path: write_state(
-                path, {**self.tree(state, record, observables, orbitals, trace), **more}, __version__,
-                stamp=str(record.stamp),
-            )
+            found = observables.ground
+            results = {
+                "forces_reliable": record.last.converged and observables.knows_forces,
+                "force_correction_av": found.get("correction_av"),
+                **{name: found.get(name) for name in ("forces_av", "moment_a", "force_error", "stress_vv")},
+            }
+            writers[STATE_FILE] = partial(
+                write_run_state, inputs=self.inputs, record=record, state=state, orbitals=orbitals,
+                projections=observables.projections,
+                more={"results": results, "trace": trace, "motion": motion, "exchange": exchange},
+            )  # fmt: skip
         writers |= {file.name: partial(_write_file, file, whole) for file in output_files(whole) if file.due(whole)}
-        writers |= self._band_files(record)
+        texts = band_texts(record, self.inputs.bands.path_text)
+        writers |= {name: partial(write_text, text=text) for name, text in texts.items()}
         with self._writing:
             written, self.unwritten = self._put(writers)
             if finished and "WAVECAR" not in written:
@@ -236,16 +239,6 @@ class Saver:
                 self.moved = (*self.moved, words)
                 written, self.unwritten = self._put(writers)
         return record, written
-
-    def _band_files(self, record: RunRecord) -> dict[str, Callable[[Path], None]]:
-        """bands.json, and the path where no file holds it."""
-        found = record.final.values.get("bands")
-        if found is None:
-            return {}
-        words = json.dumps({"mark": str(record.stamp)} | found.as_dict())
-        path_text = self.inputs.bands.path_text
-        texts = {BANDS_FILE: words} | ({PATH_FILE: path_text} if path_text else {})
-        return {name: partial(write_text, text=text) for name, text in texts.items()}
 
     def _put(self, writers: dict[str, Callable[[Path], None]]) -> tuple[dict[str, Path], tuple[str, ...]]:
         """The files that could be written, and why others could not; one that fails costs no other."""
@@ -333,30 +326,6 @@ class Saver:
         if not wants_wavecar(self.inputs.incar, wavecar_bytes(spins, points, bands, max(orbitals.count_k))):
             return None
         return OrbitalRecord(orbitals.count_k, orbitals.index_kGc, orbitals.coeff_sknG)
-
-    def tree(
-        self, state: State, record: RunRecord, observables: Observables, orbitals: WholeOrbitals | None,
-        trace: dict[str, Any],
-    ) -> dict[str, Any]:  # fmt: skip
-        """The state and everything that tells where it comes from."""
-        tree = state_tree(state, orbitals, self.inputs.motion is not None)
-        tree["status"] = {
-            "converged": record.last.converged, "words": record.final.status, "events": state.events,
-        }  # fmt: skip
-        tree["results"] = {
-            "forces_reliable": record.last.converged and observables.knows_forces,
-            "force_correction_av": observables.ground.get("correction_av"),
-            **{name: observables.ground.get(name) for name in ("forces_av", "moment_a", "force_error", "stress_vv")},
-        }  # fmt: skip
-        tree["projections"] = projections_tree(observables.projections)
-        tree["ionic_steps"] = ionic_steps_tree(record.ionic_steps)
-        tree["input"] = {
-            "texts": dict(self.inputs.texts.text), "incar": incar_tags(self.inputs),
-            "tags_in_force": tags_in_force(self.inputs),
-        }  # fmt: skip
-        tree["run"] = {"id": self.folder.run, "save": record.stamp.save if record.stamp else 0}
-        tree["trace"] = trace
-        return tree
 
 
 def _write_file(file: OutputFile, record: RunRecord, path: Path) -> None:

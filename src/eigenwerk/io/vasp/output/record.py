@@ -190,8 +190,11 @@ class IonicStep:
     """One arrangement of the ions and what was found for it.
 
     steps: those of self-consistency; components: of the absolute energy, name to value, eV; remarks: what whoever moves
-    the atoms says, in words.  Where a `number` is declared, the record of a state, its columns in eigenwerk.h5, the
-    check of its shape and the JSON document go by that.
+    the atoms says, in words.  absolute_energy: with all-electron atoms; charge_xal: electrons in spheres by angular
+    momentum, x: all and, with spin, the magnetisation; force_error: from a density that is not self-consistent; stress
+    positive where the cell wants to expand, pulay: in its pressure; thermostat: potential energy; largest_...: of what
+    may move; tangent_force, spring_force: along a path of images; curvature, direction_av: of a dimer.  Where a
+    `number` is declared, the record of a state, its columns in eigenwerk.h5, shapes and the JSON document go by that.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
@@ -202,16 +205,12 @@ class IonicStep:
     free_energy: float = field(metadata=number("eV", HARTREE_EV))
     energy_without_entropy: float = field(metadata=number("eV", HARTREE_EV))
     energy_zero: float = field(metadata=number("eV", HARTREE_EV))
-    """Extrapolated to zero smearing."""
     converged: bool
     components: Mapping[str, float]
     absolute_energy: float | None = field(default=None, metadata=number("eV", HARTREE_EV))
-    """All-electron reference."""
     moment: float | None = field(default=None, metadata=number("μB", moment_muB=plain))
-    """Total; None without spin."""
     moment_a: np.ndarray | None = field(default=None, metadata=number("μB", axes="a", moment_per_atom_muB=plain))
     charge_xal: np.ndarray | None = field(default=None, metadata=number("e", axes="xal", spheres=plain))
-    """Electrons in the spheres of the atoms by angular momentum, x: all and, with spin, the magnetisation."""
     forces_av: np.ndarray | None = field(default=None, metadata=number(
         "eV/Å", FORCE_EV_PER_ANGSTROM, "av", forces_eV_per_A=plain,
         largest_force_eV_per_A=lambda force_av, _: largest_norm(force_av),
@@ -219,39 +218,28 @@ class IonicStep:
     force_error: float | None = field(
         default=None, metadata=number("eV/Å", FORCE_EV_PER_ANGSTROM, force_error_eV_per_A=plain)
     )
-    """Estimate of the largest error of forces from a density that is not self-consistent."""
     stress_vv: np.ndarray | None = field(default=None, metadata=number(
         "kB", -STRESS_KILOBAR, "vv", stress_GPa=lambda stress_vv, _: (-stress_vv / 10).tolist(),
         pressure_GPa=lambda stress_vv, _: pressure(-stress_vv / 10),
     ))  # fmt: skip
-    """Positive where the cell wants to expand."""
     pulay: float | None = field(
         default=None, metadata=number("kB", STRESS_KILOBAR, pulay_pressure_GPa=lambda pulay, _: pulay / 10)
     )
-    """Pulay stress in the pressure."""
     seconds: float | None = field(default=None, metadata=number("s"))
-    """Wall time with forces."""
     velocities_av: np.ndarray | None = field(default=None, metadata=number("Å/fs", axes="av"))
     lattice_velocity_cv: np.ndarray | None = field(default=None, metadata=number("Å/fs", axes="cv"))
-    """Of a cell with a mass."""
     temperature: float | None = field(default=None, metadata=number("K"))
     kinetic: float | None = field(default=None, metadata=number("eV"))
     thermostat: float | None = field(default=None, metadata=number("eV"))
-    """Its potential energy."""
     thermostat_kinetic: float | None = field(default=None, metadata=number("eV"))
     lattice_kinetic: float | None = field(default=None, metadata=number("eV"))
     conserved: float | None = field(default=None, metadata=number("eV"))
-    """What dynamics conserves."""
     largest_force: float | None = field(default=None, metadata=number("eV/Å"))
-    """Of those that may move atoms, as the next of what moves the cell."""
     largest_stress: float | None = field(default=None, metadata=number("kB"))
     tangent_force: float | None = field(default=None, metadata=number("eV/Å"))
-    """Along a path between images, of the energy, as the next of the springs."""
     spring_force: float | None = field(default=None, metadata=number("eV/Å"))
     curvature: float | None = field(default=None, metadata=number("eV/Å²"))
-    """Along a dimer."""
     direction_av: np.ndarray | None = field(default=None, metadata=number("", axes="av"))
-    """Of it."""
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
