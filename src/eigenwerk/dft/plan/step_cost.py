@@ -53,7 +53,7 @@ WORK = {
 """By `Eigensolver.name`: counted in the code, passes fitted to six jobs on one to four H100 and H200."""
 
 FIELD_PASSES = 1.2
-NODE_BYTES, MATRIX_BYTES = 800, 160
+NODE_BYTES, MATRIX_BYTES = 1150, 230
 """Read and written for each node at a point, and for each pair of nodes at a wave, fitted to an H200 (CuC: 64 ms)."""
 
 HIDDEN = 0.75
