@@ -108,6 +108,20 @@ def test_rvv10_gives_the_uniform_gas_minus_what_it_leaves_out(basis, b):
     assert float(potential_sg[0, 0].real) == pytest.approx(-beta, rel=1e-2)
 
 
+def test_parts_of_waves_as_they_stand_give_the_same(basis):
+    """As on a GPU, where each part holds waves of many lengths."""
+    density_sg, strain = smooth(basis, 1, size=0.002), torch.tensor(np.diag([1.0, 1.001, 1.0]))
+    one, other = (NonLocalCorrelation(basis, KERNELS["first"]) for _ in range(2))
+    other._as_they_stand = True
+    energy, potential_sg = one.energy_and_potential(density_sg)
+    again, again_sg = other.energy_and_potential(density_sg)
+    assert float(again) == pytest.approx(float(energy), rel=1e-13)
+    torch.testing.assert_close(again_sg, potential_sg, rtol=1e-11, atol=1e-14)
+    strained = basis.strained(basis.lattice.vector_cv @ strain)
+    expected = float(one.strained(density_sg, strained))
+    assert float(other.strained(density_sg, strained)) == pytest.approx(expected, rel=1e-13)
+
+
 def test_equal_spins_have_the_energy_and_potential_of_their_sum(basis):
     density_sg = smooth(basis, 1, size=0.002)
     one, one_sg = NonLocalCorrelation(basis, KERNELS["first"]).energy_and_potential(density_sg)

@@ -102,6 +102,7 @@ class NonLocalCorrelation:
         self.nodes = Nodes.of(self.table.mesh, basis.runtime.device)
         world = basis.runtime.world
         shares = [share(self.table.mesh.count, world.size, rank) for rank in range(world.size)]
+        self._as_they_stand = basis.runtime.device.type == "cuda"
         self._lengths, self._own = [part.stop - part.start for part in shares], shares[world.rank]
 
     def energy_and_potential(self, density_sg: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -192,7 +193,7 @@ class NonLocalCorrelation:
     def _parts(self) -> list[Members]:
         """Waves in parts of limited number: on a processor those of one interval of the table each, which take one
         product of matrices; on a GPU, where launches count, as they stand."""
-        if self.basis.runtime.device.type == "cuda":
+        if self._as_they_stand:
             waves = len(self.basis.index_gc)
             return [slice(start, start + WAVES_AT_A_TIME) for start in range(0, waves, WAVES_AT_A_TIME)]
         interval_g = self._place_g.long()
@@ -207,10 +208,15 @@ class NonLocalCorrelation:
         return self.table.places(self.basis.norm2_g.detach().sqrt())
 
     @cached_property
-    def _cubic_xpy(self) -> torch.Tensor:
-        """Cubics of the table for this rank's nodes u and all w, one after the other."""
-        pair_y = self.table.pair_uw[self._own].ravel()
-        return torch.from_numpy(self.table.cubic_xpx[:, :, pair_y]).to(self.basis.runtime.device)
+    def _pair_y(self) -> torch.Tensor:
+        """Pairs of this rank's nodes u and all w, one after the other."""
+        return self.basis.runtime.index(self.table.pair_uw[self._own].ravel())
+
+    @cached_property
+    def _cubics(self) -> torch.Tensor:
+        """Cubics of the table: of all pairs where parts of waves stand as they are, else of `_pair_y`."""
+        cubic_xpx = torch.from_numpy(self.table.cubic_xpx).to(self.basis.runtime.device)
+        return cubic_xpx if self._as_they_stand else cubic_xpx[:, :, self._pair_y]
 
     def _kernels(self, derivative: int) -> Iterator[tuple[Members, torch.Tensor]]:
         """Waves and their phi_uw of this rank's nodes u, or its derivative by |g|, (x, u, w)."""
@@ -222,10 +228,11 @@ class NonLocalCorrelation:
             if derivative:
                 power_xp = torch.stack([0 * ones_x, ones_x, 2 * place_x, 3 * place_x**2], 1)
                 power_xp *= self.table.place_slope(self.basis.norm2_g[members].detach().sqrt())[:, None]
-            if isinstance(members, slice):
-                phi_xy = torch.bmm(power_xp[:, None], self._cubic_xpy[interval_x])[:, 0]
+            if self._as_they_stand:
+                pair_xx = torch.bmm(power_xp[:, None], self._cubics[interval_x])[:, 0]
+                phi_xy = pair_xx.index_select(1, self._pair_y)
             else:
-                phi_xy = power_xp @ self._cubic_xpy[int(interval_x[0])]
+                phi_xy = power_xp @ self._cubics[int(interval_x[0])]
             yield members, phi_xy.unflatten(1, (-1, self.table.mesh.count))
 
     def _summed(self, at: AtPoints, field_ug: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
