@@ -13,8 +13,10 @@ from eigenwerk.dft.settings.dipole import DipoleCorrection
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.dispersion import Dispersion
 from eigenwerk.dft.terms.hubbard import Hubbard
+from eigenwerk.dft.terms.non_local import NonLocalTerm
 from eigenwerk.dft.terms.term import Charges
 from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.functionals.non_local import NonLocal
 
 ASKED = {
     "dipole": (Dipole, DipoleCorrection((2,), (0.0, 0.0, 0.07), True)),
@@ -23,6 +25,7 @@ ASKED = {
         Dispersion,
         DispersionCorrection(D2, "pbe", {"s6": 0.75, "sr": 1.0, "d": 20.0}, 30.0, None, {"Al": (180.0, 3.0)}),
     ),
+    "non_local": (NonLocalTerm, NonLocal()),
     "hybrid": (ExactExchange, Hybrid.of(0.25, 0.11)),
 }
 """Terms that not every calculation has, by the setting that asks for them."""

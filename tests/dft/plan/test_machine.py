@@ -1,13 +1,18 @@
 """Figures of a device that depend on what is installed."""
 
-import sys
+import torch
 
-import pytest
-
-from eigenwerk.dft.plan.machine import programs_bytes
+from eigenwerk.dft.plan.machine import has_cuda_build, names_cuda, processor
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no builds with CUDA")
-def test_builds_with_cuda_load_more():
-    plain, marked, unmarked = (programs_bytes(version) for version in ("2.13.0+cpu", "2.11.0+cu130", "2.13.0"))
-    assert 200e6 < marked - plain < 320e6 and unmarked == marked
+def test_the_build_of_pytorch_is_told_without_loading_it():
+    assert has_cuda_build() is (torch.version.cuda is not None)
+    assert names_cuda("from typing import Optional\ncuda: Optional[str] = '13.0'\nhip = None\n")
+    assert not names_cuda("cuda: Optional[str] = None\nhip: Optional[str] = '6.4'\n")
+
+
+def test_builds_with_cuda_load_more(monkeypatch):
+    monkeypatch.setattr("eigenwerk.dft.plan.machine.has_cuda_build", lambda: True)
+    marked = processor(1e9).programs
+    monkeypatch.setattr("eigenwerk.dft.plan.machine.has_cuda_build", lambda: False)
+    assert 200e6 < marked - processor(1e9).programs < 320e6

@@ -6,7 +6,6 @@ L. Goerigk, J. Comput. Chem. 32, 1456 (2011); E. Caldeweyher et al., J. Chem. Ph
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 
 from eigenwerk.dft.dispersion.correction import D3_BJ, D3_ZERO, D4
@@ -38,9 +37,15 @@ def is_missing(method: str) -> bool:
 @cache
 def parameters_by_functional(method: str) -> Mapping[str, Mapping[str, float]]:
     """All that the library has for a method: its name of a functional -> parameters, without those that are `USUAL`."""
-    library = import_module(f"{PACKAGES[method]}.parameters")
+    if PACKAGES[method] == "dftd3":
+        from dftd3.parameters import get_all_damping_params as sets_of_d3
+
+        found = sets_of_d3([_SETS[method]])
+    else:
+        from dftd4.parameters import get_all_damping_params as sets_of_d4
+
+        found = sets_of_d4([_SETS[method]])
     names = {*NEEDED[method], "s6", "rs8"} & {*NEEDED[method], *USUAL[method]}
-    found = library.get_all_damping_params([_SETS[method]])
     return {
         name: {key: float(value) for key, value in values.items() if key in names}
         for name, values in found.items() if set(NEEDED[method]) <= set(values)

@@ -1,11 +1,12 @@
 """What one device can do: the figures behind estimates of memory and time (no torch: `plan` must start fast)."""
 
-import sys
+import re
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import pairwise
 from math import exp, log
+from pathlib import Path
 
 from eigenwerk.parallel.memory.block_sizes import (
     CACHE_BLOCK_BYTES,
@@ -121,14 +122,22 @@ def gpu(memory: float | None = None) -> Machine:
     return kind if memory is None else kind.with_memory(memory)
 
 
-@cache
-def programs_bytes(torch_version: str) -> float:
-    """Bytes of Python and its libraries without a GPU, by the build of PyTorch: those of CUDA load 260 MB more.
+PROGRAMS, PROGRAMS_WITH_CUDA = 350 * 2**20, 610 * 2**20
+"""Bytes of Python and its libraries without a GPU, by the build of PyTorch (2.13.0+cpu; 2.11.0+cu130)."""
 
-    Measured with 2.13.0+cpu and 2.11.0+cu130 (240 to 300 MB more).  On Linux a version without a mark is one of CUDA.
-    """
-    plain = sys.platform != "linux" or "+cpu" in torch_version
-    return (350 if plain else 610) * 2**20
+
+@cache
+def has_cuda_build() -> bool:
+    """Whether PyTorch is a build with CUDA, by its file version.py: importing it takes seconds."""
+    found = find_spec("torch")
+    if found is None or found.origin is None:
+        return False
+    return names_cuda(Path(found.origin).with_name("version.py").read_text())
+
+
+def names_cuda(text: str) -> bool:
+    """Whether the text of torch/version.py has a version of CUDA."""
+    return re.search(r"^cuda\b[^=\n]*= *['\"]", text, re.MULTILINE) is not None
 
 
 def processor(memory: float, cores: int = 1) -> Machine:
@@ -139,6 +148,6 @@ def processor(memory: float, cores: int = 1) -> Machine:
         copy=22e9 * min(speed, 8.0), fft=24e9 * speed,
         dense=((32, 5e-5), (128, 1.5e-3), (256, 7.7e-3), (512, 50e-3), (1024, 0.38)), together=(),
         real_dense=0.4, link=5e9, one_centre=0.02 / speed, launch=5e-6, calls=400,
-        programs=programs_bytes(version("torch")), talking=60 * 2**20, grid_bytes=CACHE_GRID_BYTES,
+        programs=PROGRAMS_WITH_CUDA if has_cuda_build() else PROGRAMS, talking=60 * 2**20, grid_bytes=CACHE_GRID_BYTES,
         block_bytes=CACHE_BLOCK_BYTES, atoms_per_batch=8, spare=0.02,
     )  # fmt: skip

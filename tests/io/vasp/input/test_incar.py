@@ -390,8 +390,6 @@ def test_functionals_that_there_are_not_are_errors_of_their_line(text, expected)
         ("LRHFCALC = T", "this interaction of exact exchange is not available. Remove the line; LHFCALC with HFSCREEN"),
         ("LDAUTYPE = 1", "this form of +U is not available"),
         ("METAGGA = R2SCAN", "meta-GGA functionals are not available"),
-        ("IVDW = 12", "dispersion corrections are not available"),
-        ("LUSE_VDW = T", "non-local correlation"),
         ("LSORBIT = T", "spin-orbit coupling is not available"),
         ("IBRION = 8", "linear response is not available"),
         ("IBRION = 40", "reaction coordinates (IRC) are not followed"),
