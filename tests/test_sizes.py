@@ -16,7 +16,7 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_IMPORTS = 25
 """Modules of eigenwerk that one module imports."""
 
-MOST_LINES = 87699
+MOST_LINES = 87711
 MOST_FILES = 737
 MOST_TRACKED = 1573
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
 from eigenwerk.functionals.hybrid import Hybrid
@@ -24,8 +24,7 @@ from eigenwerk.functionals.pbe import GGA_FLOOR, exchange_reduced_gradient
 if TYPE_CHECKING:
     from torch import Tensor
 
-DION: Final = "vdW-DF"
-RVV10: Final = "rVV10"
+DION, RVV10 = "vdW-DF", "rVV10"
 
 VDW_DF1, VDW_DF2 = -0.8491, -1.8867
 """Z_ab of the first and of the second van der Waals functional."""
@@ -48,7 +47,7 @@ class NonLocal:
     spin_resolved: q of the spin densities in place of that of the total (LSPIN_VDW).
     """
 
-    kernel: str = "vdW-DF"
+    kernel: str = DION
     gradient: float = VDW_DF1
     b: float = 6.3
     c: float = 0.0093

@@ -18,6 +18,7 @@ def read(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "told"),
     [("ISPIN = 2\n", True), ("ISPIN = 2\nISYM = 0\n", True), ("", False), ("ISPIN = 2\nLHFCALC = T\n", False),
+     ("ISPIN = 2\nGGA = BO\nLUSE_VDW = T\nAGGAC = 0\n", True),
      ("ISPIN = 2\nISYM = 2\n", False)],
 )  # fmt: skip
 def test_iron_is_told_where_its_run_will_search(read, lines, told):

@@ -194,6 +194,10 @@ class PlaneWaveBasis:
         shift_xc = self.inversion.translation_c / 2, -self.inversion.off_grid(self.grids.wave)
         return self.runtime.tensor(np.stack([turns(index_gc, shift_c) for shift_c in shift_xc]), self.runtime.complex)
 
+    def slope_vg(self, count: int) -> torch.Tensor:
+        """i g of the first waves of the sphere: by it the coefficients of a field become those of its gradient."""
+        return 1j * self.vector_gv[:count].T
+
     def inner(self, a_g: torch.Tensor, b_g: torch.Tensor) -> torch.Tensor:
         """∫ a(r) b(r) d³r of two real functions from their coefficients (last axis g)."""
         pair_g2 = torch.view_as_real(a_g) * torch.view_as_real(b_g)

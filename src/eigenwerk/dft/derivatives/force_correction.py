@@ -90,7 +90,7 @@ def error_left(atoms: PawAtoms, before: Potential, after: Potential, change: Fie
     basis, fine, output = atoms.basis, atoms.basis.fine_map, after.charges.density
     change_g, count = output.spin.by_total(change.value[DENSITY]), basis.density_count
     hartree_g = (basis.coulomb_g * (after.charges.charge_g - before.charges.charge_g))[:count]
-    slope_vg = 1j * basis.vector_gv[:count].T
+    slope_vg = basis.slope_vg(count)
     free_R = fine.to_grid(superposed_atoms(atoms, UNPOLARISED).density_sg)[0].clamp_min(0)
     density_R = fine.to_grid(output.spin.total(output.density_sg)[None])[0].clamp_min(0)
     least = LEAST_DENSITY * free_R.amax()

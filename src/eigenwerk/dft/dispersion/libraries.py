@@ -26,6 +26,12 @@ USUAL = {
 LAST = 103
 """The heaviest element of both; beyond it dftd3 says nothing, or ends the process."""
 
+PARTS = 8
+"""Pieces into which sums over triples are cut, whatever the number of threads, so that results have the same bits."""
+
+THREE_BODIES, PAIRS, COUNTED = 40.0, 60.0, {"dftd3": 40.0, "dftd4": 30.0}
+"""Cutoffs of the libraries, bohr: of triples, of pairs, of neighbours that are counted."""
+
 _SETS = {D3_ZERO: "zero", D3_BJ: "bj", D4: "bj-eeq-atm"}
 
 

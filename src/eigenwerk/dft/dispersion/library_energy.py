@@ -13,15 +13,9 @@ import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.dispersion.correction import D3_ZERO, D4, DispersionCorrection
-from eigenwerk.dft.dispersion.libraries import PACKAGES
+from eigenwerk.dft.dispersion.libraries import COUNTED, PACKAGES, PAIRS, PARTS, THREE_BODIES
 from eigenwerk.dft.dispersion.position_energy import PositionEnergy
 from eigenwerk.io.vasp.elements import SYMBOLS
-
-PARTS = 8
-"""Pieces into which sums over triples are cut, whatever the number of threads, so that results have the same bits."""
-
-THREE_BODIES, PAIRS, COUNTED = 40.0, 60.0, {"dftd3": 40.0, "dftd4": 30.0}
-"""Cutoffs of the libraries, bohr: of triples, of pairs, of neighbours that are counted."""
 
 
 def library_energy(correction: DispersionCorrection, structure: Structure, workers: int = 1) -> PositionEnergy:

@@ -1,4 +1,4 @@
-"""What is told beforehand of the search that a run adds by itself to a free atom (`dft/runs/open_shells`)."""
+"""What the input says of the search that a run adds to a free atom (`dft/runs/open_shells`), told beforehand."""
 
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
@@ -16,13 +16,23 @@ GIVEN = -2
 """ISMEAR of occupations that are given."""
 
 
+def is_in_a_box(structure: Structure, kpoints: KPoints) -> bool:
+    """Whether the atoms are a molecule, with orbitals of one k-point."""
+    return len(kpoints.point_kc) == 1 and smallest_sloshing_g(structure) > 0
+
+
+def refills(parameters: Parameters) -> bool:
+    """Whether other fillings of an open shell are tried: two spins, occupations that are found, no exact exchange."""
+    exact = parameters.hybrid is not None and bool(parameters.hybrid.fraction)
+    return parameters.spins == 2 and parameters.ismear != GIVEN and not exact
+
+
 def check_fillings(
     parameters: Parameters, structure: Structure, kpoints: KPoints, datasets: dict[str, DataSet], incar: Incar,
     findings: Findings,
 ) -> None:  # fmt: skip
     """A note that a free atom with an open d or f shell takes several times the usual steps."""
-    alone = len(structure.symbols) == 1 and len(kpoints.point_kc) == 1 and smallest_sloshing_g(structure) > 0
-    if not alone or parameters.spins != 2 or parameters.hybrid is not None or parameters.ismear == GIVEN:
+    if len(structure.symbols) != 1 or not is_in_a_box(structure, kpoints) or not refills(parameters):
         return
     if incar.values.get("ICHARG") in FIXED or incar.values.get("ISYM") not in WITHOUT_SYMMETRY:
         return

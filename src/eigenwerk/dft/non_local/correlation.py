@@ -63,16 +63,22 @@ class Nodes:
 
     def value(self, u: int, interval_x: torch.Tensor, distance_x: torch.Tensor) -> torch.Tensor:
         """p_u."""
-        a_x, b_x, c_x, d_x = self.cubic_upx[u].index_select(1, interval_x)
-        return d_x.mul_(distance_x).add_(c_x).mul_(distance_x).add_(b_x).mul_(distance_x).add_(a_x)
+        return _cubic(self.cubic_upx[u].index_select(1, interval_x), distance_x)
 
     def value_and_slope(
         self, u: int, interval_x: torch.Tensor, distance_x: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """p_u and its derivative."""
-        a_x, b_x, c_x, d_x = self.cubic_upx[u].index_select(1, interval_x)
+        power_px = self.cubic_upx[u].index_select(1, interval_x)
+        _, b_x, c_x, d_x = power_px
         slope_x = (3 * d_x).mul_(distance_x).add_(2 * c_x).mul_(distance_x).add_(b_x)
-        return d_x.mul_(distance_x).add_(c_x).mul_(distance_x).add_(b_x).mul_(distance_x).add_(a_x), slope_x
+        return _cubic(power_px, distance_x), slope_x
+
+
+def _cubic(power_px: torch.Tensor, distance_x: torch.Tensor) -> torch.Tensor:
+    """The cubics with these coefficients, lowest power first; they are used up."""
+    a_x, b_x, c_x, d_x = power_px
+    return d_x.mul_(distance_x).add_(c_x).mul_(distance_x).add_(b_x).mul_(distance_x).add_(a_x)
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ class NonLocalCorrelation:
         found_sR = (at.weight_slope_x * by_weight_x + by_q_x * at.slope_sx).unflatten(1, self._size_c)
         potential_sg = self.basis.fine_map.from_grid(found_sR, density_sg.shape[-1])
         flux_svg = self._flux(at, by_q_x, density_sg.shape[-1])
-        return energy, potential_sg - (self._slope_vg(density_sg) * flux_svg).sum(1)
+        return energy, potential_sg - (self.basis.slope_vg(density_sg.shape[-1]) * flux_svg).sum(1)
 
     def strained(self, density_sg: torch.Tensor, basis: PlaneWaveBasis) -> torch.Tensor:
         """A number that depends on the cell of another basis as E does at fixed coefficients.
@@ -133,17 +139,13 @@ class NonLocalCorrelation:
         far_g = self.basis.norm2_g > 0
         length_g = basis.norm2_g.where(far_g, torch.ones_like(basis.norm2_g)).sqrt()
         flux_svg = self._flux(at, by_q_x, density_sg.shape[-1])
-        turned = self.basis.inner(flux_svg, self._slope_vg(density_sg, basis) * density_sg[:, None]).sum()
+        turned = self.basis.inner(flux_svg, basis.slope_vg(density_sg.shape[-1]) * density_sg[:, None]).sum()
         grown = energy * (basis.volume / self.basis.volume).to(energy.device)
         return grown + turned + (by_length_g.where(far_g, torch.zeros_like(by_length_g)) * length_g).sum()
 
     @property
     def _size_c(self) -> tuple[int, int, int]:
         return self.basis.fine_map.size_c
-
-    def _slope_vg(self, density_sg: torch.Tensor, basis: PlaneWaveBasis | None = None) -> torch.Tensor:
-        """i g of the waves of the density."""
-        return 1j * (basis or self.basis).vector_gv[: density_sg.shape[-1]].T
 
     def _flux(self, at: AtPoints, by_q_x: torch.Tensor, count: int) -> torch.Tensor:
         """∂E/∂∇n on the sphere of the density, (s, v, g)."""
@@ -154,7 +156,7 @@ class NonLocalCorrelation:
         """What the density gives at points, and theta_u(g) of all nodes."""
         fine, world = self.basis.fine_map, self.basis.runtime.world
         density_sR = fine.to_grid(density_sg)
-        gradient_svR = fine.to_grid(self._slope_vg(density_sg) * density_sg[:, None])
+        gradient_svR = fine.to_grid(self.basis.slope_vg(density_sg.shape[-1]) * density_sg[:, None])
         values = {DENSITY: density_sR.flatten(1), SIGMA: contract(gradient_svR, 0).flatten(1)}
         found = energy_and_derivatives(wave_vector(self.non_local), values)
         total_x = values[DENSITY].sum(0)

@@ -2,7 +2,7 @@
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.dispersion.correction import D2, DispersionCorrection
-from eigenwerk.dft.dispersion.library_energy import PAIRS, PARTS, THREE_BODIES
+from eigenwerk.dft.dispersion.libraries import PAIRS, PARTS, THREE_BODIES
 from eigenwerk.dft.dispersion.pairwise import mean_neighbours
 
 PAIR_OF_D2, PAIR, TRIPLE = 3.6e-7, 6e-8, 8e-8

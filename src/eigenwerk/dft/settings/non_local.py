@@ -1,6 +1,6 @@
 """LUSE_VDW and its tags: non-local correlation beside a functional (no torch here)."""
 
-from typing import Any, Literal
+from typing import Any
 
 from eigenwerk.dft.settings.findings import Findings
 from eigenwerk.dft.settings.tags_in_force import Computed, number
@@ -28,7 +28,7 @@ def non_local_of(
         if not incar.broken("LUSE_VDW"):
             _tell_without(incar, functional, hybrid, findings)
         return None, {tag: Computed(None) for tag in ONLY_NON_LOCAL}
-    kernel: Literal["vdW-DF", "rVV10"] = RVV10 if incar.get("IVDW_NL") == 2 else DION
+    kernel = RVV10 if incar.get("IVDW_NL") == 2 else DION
     idle = OF_RVV10 if kernel == DION else OF_DION
     for tag in idle:
         if tag in incar.values and incar.values[tag] is not False:

@@ -50,7 +50,7 @@ class ExchangeCorrelation(Term):
         number = energy * (atoms.basis.volume / basis.volume)
         if flux_svg is None:
             return number
-        slope_vg = 1j * atoms.basis.vector_gv[: smooth_sg.shape[-1]].T
+        slope_vg = atoms.basis.slope_vg(smooth_sg.shape[-1])
         return number + basis.inner(flux_svg, slope_vg * smooth_sg[:, None]).sum()
 
 
@@ -78,7 +78,7 @@ def _evaluated(
     count, cell, world = density_sg.shape[-1], basis.volume / fine.points, basis.runtime.world
     fields = {name: fine.to_grid(waves[name]) for name in functional.ingredients if name != SIGMA}
     if SIGMA in functional.ingredients:
-        slope_vg = 1j * basis.vector_gv[:count].T
+        slope_vg = basis.slope_vg(count)
         fields[SIGMA] = fine.to_grid(slope_vg * density_sg[:, None])
     energy, slopes = _pointwise(world, functional, fields, orbits)
     if SIGMA in fields:

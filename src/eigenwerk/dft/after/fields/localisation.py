@@ -28,7 +28,7 @@ def localisation_blocks(state: State, symmetrise: Symmetriser) -> list[np.ndarra
         made = density_of(FilledOrbitals.of(symmetrise.atoms, state.coeff_sknG, state.filling_skn), (TAU,))
         output = replace(output, value={**output.value, **symmetrise(made).value})
     tau_sg = 2 * output.value[TAU]
-    density_sg, slope_vg = output.density_sg, 1j * basis.vector_gv[: basis.density_count].T
+    density_sg, slope_vg = output.density_sg, basis.slope_vg(basis.density_count)
     found = []
     for density_g, tau_g in zip(density_sg / basis.spin.degeneracy, tau_sg / basis.spin.degeneracy, strict=True):
         density_R = basis.wave_map.to_grid(density_g).clamp_min(1e-12)

@@ -19,6 +19,7 @@ from eigenwerk.dft.density.symmetrise import make_symmetriser
 from eigenwerk.dft.energy_terms import potential_builder
 from eigenwerk.dft.filling.part_levels import PartLevel
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.open_shells import GIVEN, is_in_a_box, refills
 from eigenwerk.dft.runs.open_shells.broken_symmetry import (
     filled_apart,
     fillings,
@@ -38,7 +39,6 @@ from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.cycle import StepCallback
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
 from eigenwerk.dft.settings.dataset import has_choices, open_shell_moment
-from eigenwerk.dft.settings.mixing import smallest_sloshing_g
 from eigenwerk.units import HARTREE_EV
 
 OnNote = Callable[..., None]
@@ -49,16 +49,13 @@ Tried = tuple[str, Calculation, StartingPoint, str]
 Attempt = Callable[[GroundState], Tried | None]
 """Finds what may be tried after a state."""
 
-FIXED = -2
-"""ISMEAR of occupations that are given."""
-
 TURNS_FREELY = 2
 """So few operations keep no orientation: an axis, a mirror or an inversion leave at least one turn of all orbitals."""
 
 
 def is_molecule(calculation: Calculation) -> bool:
     """Whether the atoms are a molecule, with orbitals of one k-point."""
-    return len(calculation.kpoints.point_kc) == 1 and smallest_sloshing_g(calculation.structure) > 0
+    return is_in_a_box(calculation.structure, calculation.kpoints)
 
 
 def unsearched_words(calculation: Calculation, state: State, what: str) -> str:
@@ -146,7 +143,7 @@ class LowerStates:
         """The lowest of several choices of orbitals of an atom with an open d or f shell."""
         calculation, given = self.calculation, self.calculation.parameters
         symmetry = calculation.kpoints.symmetry
-        if not self._chooses or given.spins != 2 or given.ismear == FIXED or calculation.exchange is not None:
+        if not self._chooses or not refills(given):
             return ground
         keep_o = two_fold_groups(symmetry)[0]
         if not keep_o.all():
@@ -233,7 +230,7 @@ class LowerStates:
         """Small moments, where s and p electrons carry more than they need and nobody has chosen them."""
         calculation, state = self.calculation, ground.state
         given, symbols = calculation.parameters, calculation.structure.symbols
-        if not self._free_moments or given.ismear == FIXED:
+        if not self._free_moments or given.ismear == GIVEN:
             return None
         moment_a = small_moments(
             symbols, calculation.datasets, given.electrons, state.moment or 0.0, ground.moment_a,
