@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from itertools import pairwise
 from math import exp, log
 from pathlib import Path
@@ -129,10 +129,9 @@ PROGRAMS, PROGRAMS_WITH_CUDA = 350 * 2**20, 610 * 2**20
 @cache
 def has_cuda_build() -> bool:
     """Whether PyTorch is a build with CUDA, by its file version.py: importing it takes seconds."""
-    found = find_spec("torch")
-    if found is None or found.origin is None:
-        return False
-    return names_cuda(Path(found.origin).with_name("version.py").read_text())
+    found = PathFinder.find_spec("torch")
+    file = Path(found.origin).with_name("version.py") if found and found.origin else None
+    return file is not None and file.is_file() and names_cuda(file.read_text())
 
 
 def names_cuda(text: str) -> bool:
